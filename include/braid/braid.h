@@ -1,0 +1,294 @@
+/*
+ * braid: runs ONNX models on any Vulkan device.
+ *
+ * Three verbs: load a model, create a session for a device, run it.
+ *
+ *     braid_model_load -> braid_session_create -> braid_session_run
+ *
+ * Conventions
+ *   - Every function that can fail returns a braid_status and fills the caller's braid_error (which may be NULL).
+ *     After an error every object stays usable; no output is written partially and reported as success.
+ *   - Handles are opaque; every `*_free` and `*_close` accepts NULL.
+ *   - Option structs start with `.size = sizeof(struct)`; a zero in any other field asks for the default.
+ *     A NULL options pointer asks for all defaults.
+ *   - The library never prints, exits or aborts on bad input and keeps no mutable globals.
+ *   - Threads: a device and a model may be used by any number of threads. Concurrent braid_session_run calls on one
+ *     session are serialised.
+ */
+#ifndef BRAID_BRAID_H
+#define BRAID_BRAID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BRAID_API __attribute__((visibility("default")))
+#else
+#define BRAID_API
+#endif
+
+#define BRAID_VERSION "0.1.0"
+
+/* status: X(name, text) */
+#define BRAID_STATUS_MAP(X)                                         \
+    X(OK, "ok")                                                     \
+    X(ARGUMENT, "invalid argument")                                 \
+    X(IO, "input/output error")                                     \
+    X(FORMAT, "malformed file")                                     \
+    X(MODEL, "invalid model")                                       \
+    X(UNSUPPORTED, "unsupported")                                   \
+    X(SHAPE, "shape mismatch")                                      \
+    X(TYPE, "type mismatch")                                        \
+    X(INDEX, "index out of range")                                  \
+    X(LIMIT, "limit exceeded")                                      \
+    X(HOST_MEMORY, "out of host memory")                            \
+    X(DEVICE_MEMORY, "out of device memory")                        \
+    X(NO_DEVICE, "no device")                                       \
+    X(DEVICE_LOST, "device lost")                                   \
+    X(TIMEOUT, "timeout")                                           \
+    X(BUSY, "busy")                                                 \
+    X(CANCELLED, "cancelled")                                       \
+    X(INTERNAL, "internal error")
+
+typedef enum braid_status {
+#define BRAID_STATUS_ENUM(name, text) BRAID_##name,
+    BRAID_STATUS_MAP(BRAID_STATUS_ENUM)
+#undef BRAID_STATUS_ENUM
+} braid_status;
+
+/* Caller-owned error: what failed and one line that names the node, tensor or file position. */
+typedef struct braid_error {
+    braid_status status;
+    char message[508];
+} braid_error;
+
+/* Element types; the numbers are those of ONNX's TensorProto.DataType. X(NAME, number, bits, text) */
+#define BRAID_TYPE_MAP(X)                 \
+    X(FLOAT32, 1, 32, "float32")          \
+    X(UINT8, 2, 8, "uint8")               \
+    X(INT8, 3, 8, "int8")                 \
+    X(UINT16, 4, 16, "uint16")            \
+    X(INT16, 5, 16, "int16")              \
+    X(INT32, 6, 32, "int32")              \
+    X(INT64, 7, 64, "int64")              \
+    X(STRING, 8, 0, "string")             \
+    X(BOOL, 9, 8, "bool")                 \
+    X(FLOAT16, 10, 16, "float16")         \
+    X(FLOAT64, 11, 64, "float64")         \
+    X(UINT32, 12, 32, "uint32")           \
+    X(UINT64, 13, 64, "uint64")           \
+    X(COMPLEX64, 14, 64, "complex64")     \
+    X(COMPLEX128, 15, 128, "complex128")  \
+    X(BFLOAT16, 16, 16, "bfloat16")       \
+    X(FLOAT8E4M3FN, 17, 8, "float8e4m3fn")     \
+    X(FLOAT8E4M3FNUZ, 18, 8, "float8e4m3fnuz") \
+    X(FLOAT8E5M2, 19, 8, "float8e5m2")         \
+    X(FLOAT8E5M2FNUZ, 20, 8, "float8e5m2fnuz") \
+    X(UINT4, 21, 4, "uint4")              \
+    X(INT4, 22, 4, "int4")                \
+    X(FLOAT4E2M1, 23, 4, "float4e2m1")    \
+    X(FLOAT8E8M0, 24, 8, "float8e8m0")    \
+    X(UINT2, 25, 2, "uint2")              \
+    X(INT2, 26, 2, "int2")
+
+typedef enum braid_type {
+    BRAID_TYPE_NONE = 0,
+#define BRAID_TYPE_ENUM(name, number, bits, text) BRAID_##name = number,
+    BRAID_TYPE_MAP(BRAID_TYPE_ENUM)
+#undef BRAID_TYPE_ENUM
+} braid_type;
+
+#define BRAID_MAX_RANK 8
+
+typedef struct braid_device braid_device;
+typedef struct braid_model braid_model;
+typedef struct braid_session braid_session;
+
+/* Text of a status ("shape mismatch"), of its name ("SHAPE"), of a type ("float32"); static strings, never NULL. */
+BRAID_API const char *braid_status_text(braid_status);
+BRAID_API const char *braid_status_name(braid_status);
+BRAID_API const char *braid_type_name(braid_type);
+/* Bytes of one element; 0 for strings and sub-byte types. */
+BRAID_API size_t braid_type_bytes(braid_type);
+/* BRAID_VERSION of the library that is running. */
+BRAID_API const char *braid_version(void);
+
+typedef enum braid_log_level { BRAID_LOG_ERROR = 1, BRAID_LOG_WARN, BRAID_LOG_INFO, BRAID_LOG_DEBUG } braid_log_level;
+typedef void braid_log_fn(void *user, braid_log_level, const char *line);
+
+/* ------------------------------------------------------------------------------------------------ devices */
+
+typedef enum braid_device_kind { BRAID_DEVICE_GPU = 0, BRAID_DEVICE_SOFTWARE = 1 } braid_device_kind;
+
+typedef struct braid_device_info {
+    int index; /* position in the list; real GPUs come first */
+    braid_device_kind kind;
+    char name[256];
+    char driver[256];    /* driver name and version */
+    uint8_t uuid[16];
+    uint64_t memory;     /* bytes of the largest device-local heap */
+    uint32_t api_version;  /* VK_MAKE_API_VERSION */
+    uint32_t subgroup_size;
+    bool usable;         /* meets braid's requirements */
+    char reason[256];    /* why not, when not usable */
+} braid_device_info;
+
+/* Writes at most `capacity` entries; *count receives how many there are. No Vulkan driver: NO_DEVICE. */
+BRAID_API braid_status braid_device_list(braid_device_info *out, size_t capacity, size_t *count, braid_error *err);
+
+typedef struct braid_device_options {
+    size_t size;
+    const char *select;    /* "0", a UUID in hex, or part of a name; NULL: the first GPU, else the software device;
+                              "host": no Vulkan at all, every node is computed by the CPU reference */
+    const char *cache_dir; /* pipeline cache folder; NULL: $XDG_CACHE_HOME/braid or ~/.cache/braid */
+    bool no_cache;
+    bool validation;       /* ask for the Khronos validation layer */
+    braid_log_fn *log;
+    void *log_user;
+} braid_device_options;
+
+BRAID_API braid_status braid_device_open(const braid_device_options *, braid_device **out, braid_error *err);
+BRAID_API void braid_device_close(braid_device *);
+BRAID_API void braid_device_describe(const braid_device *, braid_device_info *out);
+
+/* ------------------------------------------------------------------------------------------------- models */
+
+/* Signature of one model input or output. A dim is -1 where it is symbolic; its symbol then is in `symbols`. */
+typedef struct braid_port {
+    const char *name;
+    braid_type type;
+    int rank; /* -1: unknown */
+    int64_t dims[BRAID_MAX_RANK];
+    const char *symbols[BRAID_MAX_RANK]; /* NULL: a number or without a name */
+} braid_port;
+
+typedef struct braid_model_options {
+    size_t size;
+    const char *external_root; /* folder that external data may be read from; NULL: the model's own folder */
+    uint64_t max_bytes;        /* model file limit, default 2 GiB - 1 */
+    braid_log_fn *log;
+    void *log_user;
+} braid_model_options;
+
+BRAID_API braid_status braid_model_load(const char *path, const braid_model_options *, braid_model **out,
+                                        braid_error *err);
+/* The bytes are borrowed until braid_model_free. External data needs options->external_root. */
+BRAID_API braid_status braid_model_load_memory(const void *bytes, size_t size, const braid_model_options *,
+                                               braid_model **out, braid_error *err);
+/* A model may be freed once its sessions exist. */
+BRAID_API void braid_model_free(braid_model *);
+
+BRAID_API size_t braid_model_input_count(const braid_model *);
+BRAID_API size_t braid_model_output_count(const braid_model *);
+/* NULL when the index is out of range. The port lives as long as the model. */
+BRAID_API const braid_port *braid_model_input(const braid_model *, size_t index);
+BRAID_API const braid_port *braid_model_output(const braid_model *, size_t index);
+
+/* Text reports, allocated; free with braid_text_free.
+   INFO: versions, opsets, signature, operators with counts and attributes, parameters.
+   GRAPH: the graph in braid's text form. SUPPORT: every node that cannot run, one line each; empty when all can. */
+typedef enum braid_model_report { BRAID_REPORT_INFO = 0, BRAID_REPORT_GRAPH, BRAID_REPORT_SUPPORT } braid_model_report;
+BRAID_API braid_status braid_model_describe(const braid_model *, braid_model_report, char **out, braid_error *err);
+/* The operator table as text: one line per operator (domain, name, since-opset, GPU types, host types). */
+BRAID_API braid_status braid_ops_describe(char **out, braid_error *err);
+BRAID_API void braid_text_free(char *);
+
+/* ----------------------------------------------------------------------------------------------- sessions */
+
+typedef struct braid_dim_value {
+    const char *symbol;
+    int64_t value;
+} braid_dim_value;
+
+typedef struct braid_input_shape {
+    const char *name;
+    int rank;
+    int64_t dims[BRAID_MAX_RANK];
+} braid_input_shape;
+
+typedef struct braid_session_options {
+    size_t size;
+    const char *const *outputs; /* names of the wanted outputs; NULL: all. Prunes the graph. */
+    size_t n_outputs;
+    const braid_dim_value *dims; /* values of symbolic dims */
+    size_t n_dims;
+    const braid_input_shape *shapes; /* shapes of inputs */
+    size_t n_shapes;
+    uint64_t memory_budget; /* device bytes; default: three quarters of the device */
+    bool no_host;           /* a node without a kernel is UNSUPPORTED instead of a host step */
+    bool no_fuse;           /* keep every intermediate value apart */
+    bool profile;           /* time every step */
+    bool verify;            /* run the plan verifier on every plan */
+    braid_log_fn *log;
+    void *log_user;
+} braid_session_options;
+
+/* Plans and compiles. When some input shape is still unknown, planning waits for the first run. */
+BRAID_API braid_status braid_session_create(braid_device *const *devices, size_t n_devices, const braid_model *,
+                                            const braid_session_options *, braid_session **out, braid_error *err);
+BRAID_API void braid_session_free(braid_session *);
+
+enum { BRAID_TENSOR_SHARED = 1 /* one buffer for all lanes */, BRAID_TENSOR_OWNED = 2 /* data belongs to braid */ };
+
+/*
+ * A tensor in host memory, dense and in C order.
+ * Inputs: all fields are the caller's. Outputs: `name` is the caller's (NULL: the i-th output); data NULL asks braid
+ * to allocate (free with braid_tensor_free; it outlives later runs); otherwise `bytes` is the size of the buffer,
+ * and one that is too small gives SHAPE with the needed type, rank and dims filled in.
+ * STRING tensors hold `const char *` elements.
+ */
+typedef struct braid_tensor {
+    const char *name;
+    braid_type type;
+    int rank;
+    int64_t dims[BRAID_MAX_RANK]; /* one lane's shape */
+    void *data;
+    size_t bytes;
+    size_t lane_stride; /* bytes between lanes; 0: dense */
+    uint32_t flags;
+    void *device_tensor; /* reserved, NULL */
+} braid_tensor;
+
+/* Runs once. `lanes` must be 1 in this version. Inputs are matched by name; every model input is needed. */
+BRAID_API braid_status braid_session_run(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
+                                         braid_tensor *out, size_t n_out, braid_error *err);
+BRAID_API void braid_tensor_free(braid_tensor *);
+
+/* What the engine did with the model and why, as text; free with braid_text_free. */
+BRAID_API braid_status braid_session_describe(const braid_session *, char **out, braid_error *err);
+
+typedef struct braid_plan_stats {
+    uint64_t phases, steps, dispatches, waves, barriers, host_steps;
+    uint64_t arena_bytes, arena_bound, weight_bytes;
+    uint64_t pipelines;
+} braid_plan_stats;
+BRAID_API void braid_session_stats(const braid_session *, braid_plan_stats *out);
+
+/* Times of the last run. A device time is 0 where the device has no timestamps. */
+typedef struct braid_step_time {
+    const char *node;   /* name of the (first) node */
+    const char *op;     /* its operator */
+    const char *kernel; /* kernel name, or "host" */
+    uint64_t start_ns, time_ns;
+    uint64_t flops, bytes;
+    uint32_t wave;
+} braid_step_time;
+BRAID_API uint64_t braid_session_device_ns(const braid_session *);
+/* Steps of the last run of a session made with .profile; the array lives until the next run. */
+BRAID_API size_t braid_session_profile(const braid_session *, const braid_step_time **out);
+
+/* Runs every node on the CPU reference and reports, for each value that the GPU also materialises, how far the two
+   are apart. The text holds one line per differing node; *worst is the largest difference relative to the largest
+   magnitude of its tensor. */
+BRAID_API braid_status braid_session_compare(braid_session *, const braid_tensor *in, size_t n_in, double *worst,
+                                             char **report, braid_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,20 @@
+/*
+ * What the planner and the operators may know of a device. Filled by gpu, read by ops and plan.
+ */
+#ifndef BRAID_TRAITS_H
+#define BRAID_TRAITS_H
+
+#include "base/base.h"
+
+typedef struct device_traits {
+    bool software;            /* a CPU behind Vulkan: small tiles, few threads */
+    bool float64, float16;    /* arithmetic in shaders; 8/16-bit storage and int64 are required of every device */
+    uint32_t subgroup;        /* pinned subgroup size */
+    uint32_t shared_bytes;    /* shared memory of a workgroup */
+    uint32_t max_invocations; /* of a workgroup */
+    uint32_t max_groups;      /* smallest of the x, y, z limits */
+    uint32_t cores;           /* workgroups that run at once, estimated */
+    uint64_t max_buffer;      /* bytes */
+} device_traits;
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * abi.h: what C and GLSL share about rows. Included by both; GLSL sees __VERSION__ >= 450.
+ *
+ * A dispatch covers rows x tiles (x and y of the grid, flat) and lanes (z). Push constants name the first row and the
+ * run block. Row structs live in kernels/rows/<kernel>.h and start with a row_header:
+ *
+ *     ROW_BEGIN(map)
+ *         row_header header;
+ *         operand out;
+ *         ...
+ *     ROW_END(map)          -> type row_map on both sides
+ *
+ * Members: uint, int, float, uint64_t, int64_t, operand, and arrays of them; 8-byte members on 8-byte offsets (pad by
+ * hand) so that std430 and C agree; a row's size is a multiple of 8.
+ */
+#ifndef BRAID_ABI_H
+#define BRAID_ABI_H
+
+#ifdef GL_core_profile
+#define ROW_BEGIN(name) struct row_##name {
+#define ROW_END(name) };
+#else
+#include <stdint.h>
+typedef uint32_t uint;
+#define ROW_BEGIN(name) typedef struct row_##name {
+#define ROW_END(name) } row_##name; _Static_assert(sizeof(row_##name) % 8 == 0, "row size");
+#endif
+
+#define OPERAND_NONE 0u     /* absent */
+#define OPERAND_DIRECT 1u   /* base is an address */
+#define OPERAND_BINDING 2u  /* base is an offset into run.bindings[index] (arena blocks, graph inputs and outputs) */
+#define OPERAND_INDIRECT 3u /* run.bindings[index] is a table of one address per lane; base is an offset */
+
+/* Local size is specialization constant 0; kernels' own constants start at SPEC_FIRST; fusion programs at SPEC_PROGRAM:
+   one word per instruction (op | a << 8 | b << 13 | c << 18), 0 = end. */
+#define SPEC_GROUP 0
+#define SPEC_SUBGROUP 1
+#define SPEC_FIRST 8
+#define SPEC_PROGRAM 32
+
+#ifdef GL_core_profile
+struct operand {
+    uint64_t base;
+    uint64_t lane_stride; /* bytes; 0: shared by all lanes */
+    uint kind;
+    uint index;
+};
+struct row_header {
+    uint first_tile; /* of this row within its dispatch */
+    uint tiles;
+    uint node;       /* for the error word */
+    uint reserved;
+};
+struct binding {
+    uint64_t address;
+    uint64_t lane_stride;
+};
+#else
+typedef struct operand {
+    uint64_t base;
+    uint64_t lane_stride;
+    uint kind;
+    uint index;
+} operand;
+typedef struct row_header {
+    uint first_tile, tiles, node, reserved;
+} row_header;
+typedef struct binding {
+    uint64_t address, lane_stride;
+} binding;
+/* The run block in device memory: this header, then bindings. */
+typedef struct run_block {
+    uint lanes, reserved;
+    uint64_t lane_map; /* address of uint[lanes]: lane of grid z; 0: identity */
+    uint64_t errors;   /* address of uint[lanes]: smallest failing node + 1 by atomicMin, preset ~0 */
+} run_block;
+typedef struct push_block {
+    uint64_t rows, run;
+    uint row_bytes, n_rows, tiles, lane_base; /* tiles: of the whole dispatch */
+} push_block;
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * table.c: the list of families. A new operator is a row in its family's file; a new family is two lines here.
+ */
+#include "ops/op.h"
+
+#define FAMILIES(X) \
+    X(view_ops)
+
+#define DECLARE(name) extern const op name[];
+FAMILIES(DECLARE)
+#undef DECLARE
+
+#define ENTRY(name) name,
+static const op *const families[] = {FAMILIES(ENTRY)};
+#undef ENTRY
+
+const op *op_at(size_t i) {
+    for (size_t f = 0; f < COUNT_OF(families); f++)
+        for (const op *o = families[f]; o->name; o++)
+            if (i-- == 0) return o;
+    return NULL;
+}
+
+static bool same_domain(const char *a, const char *b) {
+    if (!a || strcmp(a, "ai.onnx") == 0) a = "";
+    if (!b || strcmp(b, "ai.onnx") == 0) b = "";
+    return strcmp(a, b) == 0;
+}
+
+const op *op_find(const char *domain, const char *name) {
+    for (size_t f = 0; f < COUNT_OF(families); f++)
+        for (const op *o = families[f]; o->name; o++)
+            if (strcmp(o->name, name) == 0 && same_domain(o->domain, domain)) return o;
+    return NULL;
+}

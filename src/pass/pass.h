@@ -1,0 +1,23 @@
+/*
+ * pass: graph -> graph. A pass rebuilds: it copies what it keeps into a new graph (dead code is what was not copied).
+ * The list of passes is a table of names in pass.c; after each one, debug builds verify, print and re-parse.
+ */
+#ifndef BRAID_PASS_H
+#define BRAID_PASS_H
+
+#include "ops/op.h"
+
+typedef struct pass_options {
+    const char *const *outputs; /* prune: wanted outputs, NULL: all */
+    size_t n_outputs;
+    uint64_t fold_budget;  /* bytes of folded constants, default max(64 MiB, model size) */
+    bool no_fuse;
+} pass_options;
+
+typedef braid_status pass_fn(const graph *, arena *, const pass_options *, graph **out, braid_error *err);
+pass_fn pass_prune, pass_fold, pass_simplify, pass_fuse;
+
+/* Runs a named pass ("fold"), or the whole list ("all"). */
+braid_status pass_run(const char *name, const graph *, arena *, const pass_options *, graph **out, braid_error *err);
+
+#endif
