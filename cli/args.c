@@ -1,0 +1,236 @@
+/* args: one row per option; parsing (getopt_long) and the help text both walk the rows. */
+#include "cli.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+
+typedef enum row_kind { TEXT, LIST, FLAG, NUMBER, COUNT, SEED, RANDOM, VERBOSE, HELP } row_kind;
+
+typedef struct row {
+    const char *name;
+    int letter; /* 0: none */
+    const char *argument;
+    unsigned mask; /* commands that take it */
+    row_kind kind;
+    size_t offset; /* in cli_options */
+    const char *help;
+} row;
+
+#define AT(field) offsetof(cli_options, field)
+#define FEEDS (RUN | BENCH | PROFILE)
+
+static const row rows[] = {
+    {"input", 'i', "NAME=VALUE", FEEDS, LIST, AT(inputs),
+     "an input: FILE (.npy, .npz[:KEY], .pb, .png, .jpg, else raw bytes) or numbers (1,2,3);\n"
+     "NAME= may be left out when the model has one input"},
+    {"random", 0, "[NAME=]LO:HI", RUN | BENCH | PROFILE, RANDOM, AT(randoms),
+     "random values for inputs not given, or for NAME; default 0:1 (floats in [0,1), integers 0 or 1)"},
+    {"seed", 0, "N", FEEDS, SEED, AT(seed), "seed of the random values (default 0)"},
+    {"outputs", 0, "A,B", PLANS & ~CHECK, TEXT, AT(outputs), "compute only these outputs"},
+    {"output-dir", 'o', "DIR", RUN, TEXT, AT(output_dir),
+     "write DIR/NAME.npy ('/' becomes '_'); DIR is made when missing.\n"
+     "bfloat16 and smaller floats are written as float32, 4- and 2-bit integers as 8-bit"},
+    {"top", 0, "N", RUN, COUNT, AT(top), "print the N largest values of each output with their index"},
+    {"labels", 0, "FILE", RUN, TEXT, AT(labels), "one label per line, printed by --top"},
+    {"probabilities", 0, NULL, RUN, FLAG, AT(probabilities), "softmax over an output's values before --top"},
+    {"compare", 0, NULL, RUN, FLAG, AT(compare),
+     "also run every node on the CPU reference and show where the two part;\n"
+     "exit 1 when a difference exceeds --rtol"},
+    {"layout", 0, "nchw|nhwc", FEEDS, TEXT, AT(layout),
+     "order of an image's axes (default: nhwc when only the last axis is 1 or 3 or 4, else nchw)"},
+    {"channels", 0, "rgb|bgr", FEEDS, TEXT, AT(channels),
+     "order of an image's channels (default rgb; gray when the model has 1 channel)"},
+    {"scale", 0, "S", FEEDS, NUMBER, AT(scale), "pixels are multiplied by S (default 1/255; integer inputs: 1)"},
+    {"mean", 0, "R,G,B", FEEDS, TEXT, AT(mean), "then this is subtracted, one value or one per channel (default 0)"},
+    {"std", 0, "R,G,B", FEEDS, TEXT, AT(std), "then divided by this (default 1)"},
+    {"resize", 0, "auto|none|HxW", FEEDS, TEXT, AT(resize),
+     "scale images bilinearly: to the model's fixed size (auto, default), never, or to HxW"},
+    {"rtol", 0, "X", RUN | CHECK, NUMBER, AT(rtol), "relative tolerance (default 1e-3)"},
+    {"atol", 0, "X", CHECK, NUMBER, AT(atol), "absolute tolerance (default 1e-5)"},
+    {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3)"},
+    {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
+    {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
+    {"trace", 0, "FILE", PROFILE, TEXT, AT(trace), "write a Chrome trace"},
+    {"graph", 0, NULL, INFO, FLAG, AT(graph), "print the graph in braid's text form"},
+    {"json", 0, NULL, ALL & ~(OPS | INFO), FLAG, AT(json), "print JSON"},
+    {"dim", 0, "SYMBOL=V", PLANS, LIST, AT(dims), "value of a symbolic dimension"},
+    {"shape", 0, "NAME=DIMS", PLANS, LIST, AT(shapes), "shape of an input, e.g. x=1,3,224,224"},
+    {"device", 'd', "D", PLANS, TEXT, AT(device),
+     "index, UUID or part of the name; host: the CPU reference, without Vulkan.\n"
+     "default: the first GPU, else a software device"},
+    {"no-host", 0, NULL, PLANS, FLAG, AT(no_host), "a node without a kernel is unsupported, not run on the CPU"},
+    {"no-fuse", 0, NULL, PLANS, FLAG, AT(no_fuse), "keep every intermediate value apart"},
+    {"verify", 0, NULL, PLANS, FLAG, AT(verify), "prove every plan free of hazards"},
+    {"validation", 0, NULL, PLANS, FLAG, AT(validation), "load the Khronos validation layer"},
+    {"external-root", 0, "DIR", PLANS, TEXT, AT(external_root),
+     "folder that external data may be read from (default: the model's)"},
+    {"cache-dir", 0, "DIR", PLANS, TEXT, AT(cache_dir), "pipeline cache (default: $XDG_CACHE_HOME/braid)"},
+    {"no-cache", 0, NULL, PLANS, FLAG, AT(no_cache), "neither read nor write the pipeline cache"},
+    {"quiet", 'q', NULL, ALL, FLAG, AT(quiet), "no notes and no progress"},
+    {"verbose", 'v', NULL, ALL, VERBOSE, AT(verbose), "more messages; twice for debugging"},
+    {"help", 'h', NULL, ALL, HELP, 0, "this text"},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static bool list_add(cli_list *list, const char *item) {
+    const char **grown = realloc(list->items, (list->count + 1) * sizeof *grown);
+    if (!grown) return false;
+    list->items = grown;
+    list->items[list->count++] = item;
+    return true;
+}
+
+static braid_status bad_value(braid_error *err, const row *r, const char *text, const char *wanted) {
+    return cli_error(err, BRAID_ARGUMENT, "--%s: '%s' is not %s", r->name, text, wanted);
+}
+
+static braid_status set_number(const row *r, const char *text, cli_options *o, braid_error *err) {
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v >= 0) || v > 1e300) return bad_value(err, r, text, "a number of at least 0");
+    *(double *)(void *)((char *)o + r->offset) = v;
+    return BRAID_OK;
+}
+
+static braid_status set_integer(const row *r, const char *text, cli_options *o, braid_error *err) {
+    char *end;
+    long long v = strtoll(text, &end, 10);
+    if (end == text || *end || v < 0 || (r->kind == COUNT && v > 1000000000))
+        return bad_value(err, r, text, "a whole number of at least 0");
+    *(int64_t *)(void *)((char *)o + r->offset) = v;
+    return BRAID_OK;
+}
+
+static braid_status set_random(const row *r, const char *text, cli_options *o, braid_error *err) {
+    if (!text) {
+        o->random_all = true;
+        return BRAID_OK;
+    }
+    if (!strchr(text, ':')) return bad_value(err, r, text, "[NAME=]LO:HI");
+    if (!strchr(text, '=')) o->random_all = true;
+    return list_add(&o->randoms, text) ? BRAID_OK : cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+}
+
+static braid_status apply(const row *r, const char *text, cli_options *o, braid_error *err) {
+    void *field = (char *)o + r->offset;
+    switch (r->kind) {
+    case TEXT:
+        *(const char **)field = text;
+        return BRAID_OK;
+    case FLAG:
+        *(bool *)field = true;
+        return BRAID_OK;
+    case VERBOSE:
+        *(int *)field += 1;
+        return BRAID_OK;
+    case NUMBER:
+        return set_number(r, text, o, err);
+    case COUNT:
+    case SEED:
+        return set_integer(r, text, o, err);
+    case RANDOM:
+        return set_random(r, text, o, err);
+    case LIST:
+        return list_add(field, text) ? BRAID_OK : cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+    case HELP:
+        break;
+    }
+    return BRAID_OK;
+}
+
+/* The option tables of getopt_long for one command; val is the row's number + 256 so that it meets no letter. */
+static void make_tables(const cli_command *command, struct option *longs, char *shorts) {
+    size_t n = 0;
+    *shorts++ = ':';
+    for (int i = 0; i < ROWS; i++) {
+        const row *r = &rows[i];
+        if (!(r->mask & command->mask)) continue;
+        int takes = !r->argument ? no_argument : r->kind == RANDOM ? optional_argument : required_argument;
+        longs[n++] = (struct option){r->name, takes, NULL, 256 + i};
+        if (!r->letter) continue;
+        *shorts++ = (char)r->letter;
+        if (takes == required_argument) *shorts++ = ':';
+    }
+    longs[n] = (struct option){0};
+    *shorts = 0;
+}
+
+static const row *row_of(int code) {
+    if (code >= 256) return &rows[code - 256];
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].letter == code) return &rows[i];
+    return NULL;
+}
+
+/* `--random x=0:1` with a space: getopt sees an optional argument only after '='. */
+static const char *random_argument(int argc, char **argv) {
+    if (optarg || optind >= argc || argv[optind][0] == '-') return optarg;
+    const char *next = argv[optind], *colon = strrchr(next, ':');
+    const char *low = strchr(next, '=');
+    low = low ? low + 1 : next;
+    if (!colon || colon < low || !strchr("-+.0123456789", *low)) return NULL;
+    optind++;
+    return next;
+}
+
+static braid_status take_positional(const cli_command *command, int argc, char **argv, cli_options *o,
+                                    braid_error *err) {
+    int given = argc - optind;
+    if (given < command->positional_min) return cli_error(err, BRAID_ARGUMENT, "%s: no model given", command->name);
+    if (given > command->positional_max)
+        return cli_error(err, BRAID_ARGUMENT, "%s: unexpected argument '%s'", command->name,
+                         argv[optind + command->positional_max]);
+    if (given > 0) o->model = argv[optind];
+    if (given > 1) o->dataset = argv[optind + 1];
+    return BRAID_OK;
+}
+
+braid_status args_parse(const cli_command *command, int argc, char **argv, cli_options *o, bool *help,
+                        braid_error *err) {
+    struct option longs[ROWS + 1];
+    char shorts[2 * ROWS + 2];
+    make_tables(command, longs, shorts);
+    *o = (cli_options){.rtol = 1e-3, .atol = 1e-5, .scale = -1, .seconds = 2, .warmup = 3};
+    opterr = 0;
+    int code;
+    while ((code = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        if (code == ':') return cli_error(err, BRAID_ARGUMENT, "option '%s' needs a value", argv[optind - 1]);
+        const row *r = code == '?' ? NULL : row_of(code);
+        if (!r) return cli_error(err, BRAID_ARGUMENT, "%s: no option '%s'", command->name, argv[optind - 1]);
+        if (r->kind == HELP) {
+            *help = true;
+            return BRAID_OK;
+        }
+        TRY(apply(r, r->kind == RANDOM ? random_argument(argc, argv) : optarg, o, err));
+    }
+    return take_positional(command, argc, argv, o, err);
+}
+
+void args_free(cli_options *o) {
+    free(o->inputs.items);
+    free(o->dims.items);
+    free(o->shapes.items);
+    free(o->randoms.items);
+}
+
+static void help_row(const row *r, FILE *out) {
+    char left[64];
+    int n = r->letter ? snprintf(left, sizeof left, "-%c, --%s", r->letter, r->name)
+                      : snprintf(left, sizeof left, "    --%s", r->name);
+    if (r->argument && n > 0 && (size_t)n < sizeof left)
+        snprintf(left + n, sizeof left - (size_t)n, r->kind == RANDOM ? " [%s]" : " %s", r->argument);
+    fprintf(out, "  %-28s ", left);
+    for (const char *c = r->help; *c; c++) {
+        fputc(*c, out);
+        if (*c == '\n') fprintf(out, "%31s", "");
+    }
+    fputc('\n', out);
+}
+
+void args_help(const cli_command *command, FILE *out) {
+    fprintf(out, "braid %s: %s\n\nusage: braid %s %s%s[options]\n\n", command->name, command->purpose, command->name,
+            command->synopsis, command->synopsis[0] ? " " : "");
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].mask & command->mask) help_row(&rows[i], out);
+    fprintf(out, "\nexamples:\n%s", command->examples);
+}

@@ -1,0 +1,164 @@
+/*
+ * cli: the `braid` program. One file per command; every file includes <braid/braid.h> only, never the library's inside.
+ *
+ *     main.c   the table of commands        args.c    the table of options, help
+ *     CMD.c    run check info bench profile devices ops
+ *     input.c  NAME=FILE, literals, random  engine.c  options -> device, model, session
+ *     tensor.c host tensors                 value.c   single elements as numbers
+ *     npy.c tensor_pb.c image.c             file formats        compare.c  got against expected
+ *
+ * Inside, functions return a braid_status and fill a braid_error, as the library does; ARGUMENT means a usage error.
+ * A command returns an exit code, after cli_fail has printed its one line.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include <braid/braid.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TRY(expression)                                                                                                \
+    do {                                                                                                               \
+        braid_status try_status_ = (expression);                                                                       \
+        if (try_status_ != BRAID_OK) return try_status_;                                                               \
+    } while (0)
+
+enum { CLI_OK = 0, CLI_MISMATCH = 1, CLI_USAGE = 2, CLI_UNSUPPORTED = 3, CLI_FAILURE = 4 };
+
+typedef struct cli_list {
+    const char **items;
+    size_t count;
+} cli_list;
+
+/* Everything the options can say. Texts are borrowed from argv. */
+typedef struct cli_options {
+    const char *model, *dataset; /* positional */
+    cli_list inputs, dims, shapes, randoms;
+    const char *outputs, *output_dir, *device, *cache_dir, *external_root, *labels, *trace;
+    const char *layout, *resize, *channels, *mean, *std;
+    double scale, rtol, atol, seconds;
+    int64_t top, warmup, runs;
+    uint64_t seed;
+    bool random_all, json, no_cache, no_host, no_fuse, verify, validation, compare, probabilities, graph, quiet;
+    int verbose;
+} cli_options;
+
+/* A command of the table in main.c. `mask` is its bit in the option rows of args.c. */
+typedef struct cli_command {
+    const char *name, *synopsis, *purpose, *examples;
+    int (*run)(const cli_options *);
+    unsigned mask;
+    int positional_min, positional_max;
+} cli_command;
+
+enum { RUN = 1, CHECK = 2, INFO = 4, BENCH = 8, PROFILE = 16, DEVICES = 32, OPS = 64, ALL = 127, PLANS = 31 };
+
+int cmd_run(const cli_options *);
+int cmd_check(const cli_options *);
+int cmd_info(const cli_options *);
+int cmd_bench(const cli_options *);
+int cmd_profile(const cli_options *);
+int cmd_devices(const cli_options *);
+int cmd_ops(const cli_options *);
+
+/* ---- args.c */
+/* Parses what follows the command's name. ARGUMENT with a message on a bad option. *help is set by --help. */
+braid_status args_parse(const cli_command *, int argc, char **argv, cli_options *out, bool *help, braid_error *err);
+void args_free(cli_options *);
+void args_help(const cli_command *, FILE *);
+
+/* ---- message.c */
+braid_status cli_error(braid_error *err, braid_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Puts "prefix: " before the message, keeps the status. */
+braid_status cli_within(braid_error *err, braid_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Prints "braid: message" on stderr and returns the exit code that belongs to the status. */
+int cli_fail(const braid_error *err);
+/* "braid: note: ..." on stderr unless -q. */
+void cli_note(const cli_options *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line on stderr that the next one, or cli_progress_end, wipes; only on a terminal and without -q. */
+void cli_progress(const cli_options *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_progress_end(void);
+/* Log callback; `user` is the cli_options. */
+void cli_log(void *user, braid_log_level level, const char *line);
+uint64_t cli_clock_ns(void);
+
+/* ---- engine.c */
+typedef struct engine {
+    braid_device *device;
+    braid_model *model;
+    braid_session *session;
+    braid_device_info info;
+    uint64_t load_ns, plan_ns;
+} engine;
+
+braid_status engine_load(engine *, const cli_options *, braid_error *err); /* the model */
+braid_status engine_open(engine *, const cli_options *, braid_error *err); /* the device */
+/* The session; `profile` times every step, `shapes` (may be NULL) are input shapes besides those of --shape. */
+typedef struct engine_plan {
+    bool profile;
+    const braid_tensor *inputs; /* their shapes become input shapes */
+    size_t n_inputs;
+} engine_plan;
+braid_status engine_session(engine *, const cli_options *, const engine_plan *, braid_error *err);
+void engine_free(engine *);
+/* The wanted outputs (--outputs, or all): an array of tensors with names, everything else zero. */
+braid_status engine_outputs(const engine *, const cli_options *, braid_tensor **out, size_t *count, braid_error *err);
+/* "float32 [N,3,224,224]" of a port. */
+void engine_port_text(const braid_port *, char *out, size_t capacity);
+
+/* ---- tensor.c: host tensors. Those of the command line own `data` (one malloc block). */
+/* Sets type and dims and allocates cleared data; strings: the pointer array only. LIMIT on overflow. */
+braid_status tensor_alloc(braid_tensor *, braid_type, int rank, const int64_t *dims, braid_error *err);
+/* Frees data whoever allocated it, and the array. */
+void tensors_free(braid_tensor *, size_t count);
+void tensor_drop(braid_tensor *);
+bool tensor_count(int rank, const int64_t *dims, int64_t *out); /* false: negative dim or overflow */
+bool tensor_span(braid_type, int64_t count, size_t *bytes);     /* sub-byte types packed; strings: pointers */
+int type_bits(braid_type);
+bool type_is_float(braid_type);                                            /* float8 and float4 included */
+void dims_text(int rank, const int64_t *dims, char *out, size_t capacity); /* "[1,3,224,224]" */
+/* "1,3,224,224" or "1x3x224x224"; an empty text is rank 0. */
+bool dims_parse(const char *text, int *rank, int64_t *dims);
+/* One line about the values: range, mean, the first ones. Appends to `out`. */
+void tensor_summary(const braid_tensor *, size_t values, FILE *out);
+
+/* ---- value.c: element i as a number. */
+double value_get(const braid_tensor *, int64_t i);      /* every type but string; complex: the real part */
+int64_t value_get_int(const braid_tensor *, int64_t i); /* integers and bool */
+/* Floats round to nearest even; integers need 0 <= or the type's range; false when the type cannot hold it. */
+bool value_set(braid_tensor *, int64_t i, double);
+bool value_set_int(braid_tensor *, int64_t i, int64_t);
+bool value_parse(braid_tensor *, int64_t i, const char *text, size_t length);
+void value_text(const braid_tensor *, int64_t i, char *out, size_t capacity);
+double half_to_double(uint16_t);
+
+/* ---- file formats. Parsers take untrusted bytes and never read past `size`. */
+braid_status file_load(const char *path, void **out, size_t *size, braid_error *err); /* out: malloc; adds a NUL */
+braid_status npy_parse(const void *bytes, size_t size, braid_tensor *out, braid_error *err);
+braid_status npy_load(const char *path, braid_tensor *out, braid_error *err);
+braid_status npz_load(const char *path, const char *key, braid_tensor *out, braid_error *err);
+braid_status npy_save(const char *path, const braid_tensor *, braid_error *err);
+/* A TensorProto. */
+braid_status tensor_pb_parse(const void *bytes, size_t size, braid_tensor *out, braid_error *err);
+braid_status tensor_pb_load(const char *path, braid_tensor *out, braid_error *err);
+/* PNG or JPEG into `out`, whose type and dims (rank 3 or 4, -1 where free) say what is wanted. */
+braid_status image_load(const char *path, const cli_options *, braid_tensor *out, braid_error *err);
+
+/* ---- input.c */
+/* One tensor for each model input, in order. `random_missing`: inputs nobody gave are random, free dims 1. */
+braid_status inputs_load(const braid_model *, const cli_options *, bool random_missing, braid_tensor **out,
+                         size_t *count, braid_error *err);
+
+/* ---- compare.c */
+typedef struct comparison {
+    bool ok;
+    int64_t differing, count;
+    double worst_absolute, worst_relative;
+    char text[256]; /* one line: what was equal or how it differs */
+} comparison;
+/* |got - want| <= atol + rtol * |want|, NaN equals NaN, infinities equal their like; other types are exact. */
+void tensor_compare(const braid_tensor *got, const braid_tensor *want, double rtol, double atol, comparison *out);
+
+#endif

@@ -1,0 +1,69 @@
+/* devices: the Vulkan devices, in the order that --device counts them. */
+#include "cli.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+static void uuid_text(const uint8_t *uuid, char *out) {
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+        out += sprintf(out, "%02x", uuid[i]);
+    }
+}
+
+static const char *kind_text(const braid_device_info *d) {
+    return d->kind == BRAID_DEVICE_GPU ? "gpu" : "software";
+}
+
+static void version_text(uint32_t v, char *out, size_t capacity) {
+    snprintf(out, capacity, "%u.%u.%u", v >> 22 & 0x7f, v >> 12 & 0x3ff, v & 0xfff);
+}
+
+static void print_text(const braid_device_info *d) {
+    char uuid[40], version[32];
+    uuid_text(d->uuid, uuid);
+    version_text(d->api_version, version, sizeof version);
+    printf("%d  %s\n", d->index, d->name);
+    printf("   %s, %.1f GiB, Vulkan %s, subgroup %u, driver %s\n", kind_text(d), (double)d->memory / (double)(1u << 30),
+           version, d->subgroup_size, d->driver);
+    printf("   uuid %s\n", uuid);
+    if (!d->usable) printf("   not usable: %s\n", d->reason);
+}
+
+static json_t *to_json(const braid_device_info *d) {
+    char uuid[40], version[32];
+    uuid_text(d->uuid, uuid);
+    version_text(d->api_version, version, sizeof version);
+    json_t *out = json_pack("{si ss ss ss ss sI ss si sb}", "index", d->index, "name", d->name, "kind", kind_text(d),
+                            "driver", d->driver, "uuid", uuid, "memory", (json_int_t)d->memory, "vulkan", version,
+                            "subgroup", (int)d->subgroup_size, "usable", d->usable);
+    if (!d->usable) json_object_set_new(out, "reason", json_string(d->reason));
+    return out;
+}
+
+int cmd_devices(const cli_options *o) {
+    braid_error err = {0};
+    size_t count = 0;
+    if (braid_device_list(NULL, 0, &count, &err) != BRAID_OK) return cli_fail(&err);
+    braid_device_info *list = calloc(count + 1, sizeof *list);
+    size_t room = count;
+    if (!list) cli_error(&err, BRAID_HOST_MEMORY, "out of memory");
+    if (!list || braid_device_list(list, room, &count, &err) != BRAID_OK) {
+        free(list);
+        return cli_fail(&err);
+    }
+    json_t *all = json_array();
+    for (size_t i = 0; i < count && i < room; i++) {
+        if (o->json)
+            json_array_append_new(all, to_json(&list[i]));
+        else
+            print_text(&list[i]);
+    }
+    if (o->json) {
+        json_dumpf(all, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(all);
+    free(list);
+    return CLI_OK;
+}

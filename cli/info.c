@@ -1,0 +1,36 @@
+/* info: what a model is and what the engine makes of it. */
+#include "cli.h"
+
+static braid_status print_report(const engine *e, braid_model_report kind, braid_error *err) {
+    char *text = NULL;
+    TRY(braid_model_describe(e->model, kind, &text, err));
+    if (text) fputs(text, stdout);
+    braid_text_free(text);
+    return BRAID_OK;
+}
+
+static braid_status print_plan(engine *e, const cli_options *o, braid_error *err) {
+    char *text = NULL;
+    TRY(engine_open(e, o, err));
+    TRY(engine_session(e, o, NULL, err));
+    TRY(braid_session_describe(e->session, &text, err));
+    if (text) fputs(text, stdout);
+    braid_text_free(text);
+    return BRAID_OK;
+}
+
+/* The model's report always; the plan when nothing is unsupported and a device is there. */
+static braid_status info(const cli_options *o, engine *e, braid_error *err) {
+    TRY(engine_load(e, o, err));
+    TRY(print_report(e, o->graph ? BRAID_REPORT_GRAPH : BRAID_REPORT_INFO, err));
+    if (o->graph) return BRAID_OK;
+    return print_plan(e, o, err);
+}
+
+int cmd_info(const cli_options *o) {
+    engine e = {0};
+    braid_error err = {0};
+    int code = info(o, &e, &err) == BRAID_OK ? CLI_OK : cli_fail(&err);
+    engine_free(&e);
+    return code;
+}
