@@ -237,7 +237,7 @@ static braid_status fill(const cli_options *o, axes a, const pixels *p, braid_te
 }
 
 braid_status image_load(const char *path, const cli_options *o, braid_tensor *t, braid_error *err) {
-    axes a;
+    axes a = {0, 0};
     pixels p = {0};
     TRY(find_axes(o, t, &a, err));
     TRY(pixels_read(path, t->dims[a.channel] == 1 ? 1 : 3, &p, err));
