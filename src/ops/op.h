@@ -88,6 +88,10 @@ typedef bool emit_fn(const node *, const braid_type *in, braid_type out, program
  * C and GLSL share) with places for operands that the planner fills, a number of tiles (workgroups) per lane, and
  * specialization constants. Storage is numbered: values of the graph first, then what lower_scratch and
  * lower_constant add.
+ *
+ * Order: a step that reads what an earlier one wrote waits for it, and so does one that overwrites what was read.
+ * Write-only steps of one node into one storage are taken to touch disjoint bytes (Concat's parts) and may run at the
+ * same time; where they overlap, the later one says ACCESS_READ_WRITE (fill, then scatter).
  */
 enum { SPEC_MAX = 64 };
 enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_READ_WRITE = 3 };

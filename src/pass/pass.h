@@ -17,7 +17,7 @@ typedef struct pass_options {
 typedef braid_status pass_fn(const graph *, arena *, const pass_options *, graph **out, braid_error *err);
 pass_fn pass_prune, pass_fold, pass_simplify, pass_fuse;
 
-/* Runs a named pass ("fold"), or the whole list ("all"). */
+/* Runs a named pass ("fold") on an inferred graph and infers and verifies the result. */
 braid_status pass_run(const char *name, const graph *, arena *, const pass_options *, graph **out, braid_error *err);
 
 #endif

@@ -1,75 +1,89 @@
 /*
  * plan: from a graph with static shapes to a command list. Pure data; knows no Vulkan.
  *
- *   graph ─ lower ─► steps + storages ─ waves ─► step.wave ─ place ─► storage.block/offset ─ encode ─► row bytes
+ *   graph ─ lower ─► steps + storages ─ waves ─► step.wave ─ place ─► storage offsets ─ encode ─► row bytes
  *
- * Storage: where a value's bytes live.
- *   ARENA    [block, offset) for the waves in which it is alive; reused by others outside that interval
- *   CONST    weights and operator constants, one arena, uploaded once
- *   BINDING  graph input or output number `index`
- * Bindings of the run block: 0..n_blocks-1 arena blocks, then graph inputs, then graph outputs.
+ * Storage: where bytes live. Storages 0 .. n_values-1 are the graph's values, later ones are operators' scratch and
+ * constants. Every lane has its own copy of a storage, `stride` bytes apart, except CONST.
+ *   ARENA    block `index` at offset, for the waves in which it is alive; reused by others outside that interval
+ *   CONST    weights and operators' tables; `offset` is the device address, set by the caller before plan_encode
+ *   INPUT    graph input number `index`
+ *   OUTPUT   output number `index` of plan.outputs
+ * Bindings of the run block: arena blocks, then graph inputs, then plan outputs.
+ *
+ * A graph output that is a view of a graph input or of a constant has no OUTPUT of its own: export_root tells.
  */
 #ifndef BRAID_PLAN_H
 #define BRAID_PLAN_H
 
-#include "ops/op.h"
 #include "kernels/abi.h"
+#include "ops/op.h"
 
 typedef enum storage_kind { STORAGE_NONE, STORAGE_ARENA, STORAGE_CONST, STORAGE_INPUT, STORAGE_OUTPUT } storage_kind;
 
 typedef struct storage {
     storage_kind kind;
-    int32_t alias;      /* storage that holds the bytes; itself when it owns them */
-    uint64_t bytes;     /* per lane */
-    int32_t first, last; /* waves alive, ARENA */
-    uint32_t index;     /* arena block, or input or output number */
-    uint64_t offset;    /* within block or const arena */
-    const tensor *constant; /* CONST from the model; otherwise: */
-    const void *content;    /* CONST made by an operator */
+    int32_t alias;       /* storage that holds the bytes; itself when it owns them */
+    uint64_t bytes;      /* of one lane */
+    uint64_t stride;     /* bytes, aligned: distance between lanes */
+    int32_t first, last; /* waves alive, ARENA; first > last: never touched */
+    uint32_t index;
+    uint64_t offset;
+    tensor *constant;    /* CONST from the graph */
+    const void *content; /* CONST made by an operator */
 } storage;
 
-typedef struct plan_step {
-    step s;
-    int32_t wave;
-    int32_t dispatch; /* dispatch it is a row of */
-} plan_step;
-
 typedef struct plan_dispatch {
-    int32_t wave, first_step, n_steps; /* rows are plan.order[first_step ...] */
+    int32_t wave, first_step, n_steps; /* rows are steps order[first_step ...] */
     uint64_t tiles;
     uint64_t rows_offset; /* into plan.rows */
     uint32_t row_bytes;
+    uint64_t cost_ns;
 } plan_dispatch;
 
 typedef struct plan {
     arena *memory;
     const graph *g;
-    int32_t n_storages, n_steps, n_waves, n_dispatches, n_blocks;
+    const device_traits *device;
+    int32_t n_storages, cap_storages, n_steps, cap_steps, n_waves, n_dispatches, n_blocks, n_outputs;
     storage *storages;
-    plan_step *steps;
+    step **steps;
+    int32_t *wave;  /* of each step */
     int32_t *order; /* steps by dispatch */
     plan_dispatch *dispatches;
-    uint64_t *block_bytes; /* per lane */
-    uint64_t const_bytes, arena_bound, output_bytes;
+    uint64_t *block_bytes; /* of one lane */
+    int32_t *outputs;      /* storages of kind OUTPUT */
+    uint64_t arena_bytes, arena_bound, const_bytes;
     uint8_t *rows;
     uint64_t rows_bytes;
-    int32_t *host_nodes; /* nodes without a kernel: only when the caller asked to collect them */
+    int32_t *host_nodes; /* nodes without a kernel; when there are any, the plan stops after lowering */
     int32_t n_host_nodes;
 } plan;
 
 typedef struct plan_options {
     const device_traits *device;
-    uint64_t const_address; /* set by plan_patch */
-    bool redzone;           /* every arena storage in a guarded place of its own, no reuse */
+    bool redzone; /* every arena storage apart from the others, with a guard behind it */
+    int shuffle;  /* 0: as is; 1: rows and dispatches of a wave in reversed order (test) */
 } plan_options;
 
-/* Which nodes of g have no kernel here: host[i] set for node i. Lowers every node for that and drops the result. */
-braid_status plan_probe(const graph *g, const device_traits *, bool *host, braid_error *err);
-/* Lowers, schedules and places g, whose nodes all have kernels. The plan lives in `memory`. */
+/* Lowers, schedules and places g, whose types are all static. The plan lives in `memory`. */
 braid_status plan_new(const graph *g, arena *memory, const plan_options *, plan **out, braid_error *err);
-/* Writes operands into plan.rows, given the address of the const arena. */
-braid_status plan_encode(plan *, uint64_t const_address, braid_error *err);
+/* Follows aliases. */
+int32_t plan_root(const plan *, int32_t storage);
+/* Number of bindings of the run block, and where inputs and outputs start in it. */
+static inline uint32_t plan_binding_input(const plan *p, uint32_t i) { return (uint32_t)p->n_blocks + i; }
+static inline uint32_t plan_binding_output(const plan *p, uint32_t i) {
+    return (uint32_t)p->n_blocks + (uint32_t)p->g->n_inputs + i;
+}
+static inline uint32_t plan_bindings(const plan *p) { return plan_binding_output(p, (uint32_t)p->n_outputs); }
+/* Writes plan.rows for `lanes` lanes. CONST storages carry their addresses. */
+braid_status plan_encode(plan *, uint32_t lanes, braid_error *err);
 /* Decodes plan.rows and proves that every read sees its producer's bytes across a barrier (verify.c). */
-braid_status plan_verify(const plan *, uint64_t const_address, braid_error *err);
+braid_status plan_verify(const plan *, uint32_t lanes, braid_error *err);
+
+/* Steps of planning, each a file. */
+braid_status plan_lower(plan *, braid_error *err);                       /* lower.c */
+braid_status plan_waves(plan *, const plan_options *, braid_error *err); /* waves.c */
+braid_status plan_place(plan *, const plan_options *, braid_error *err); /* place.c */
 
 #endif

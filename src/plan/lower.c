@@ -1,0 +1,210 @@
+/*
+ * lower.c: asks each node's row for its steps; the lower_* helpers of ops/op.h.
+ */
+#include "plan/plan.h"
+
+enum { STORAGE_ALIGN = 256 };
+
+static void *grow(arena *memory, void *old, int32_t count, int32_t *capacity, size_t size) {
+    if (count < *capacity) return old;
+    int32_t wanted = *capacity ? *capacity * 2 : 64;
+    void *now = arena_array(memory, (size_t)wanted, size);
+    if (!now) return NULL;
+    if (count) memcpy(now, old, (size_t)count * size);
+    *capacity = wanted;
+    return now;
+}
+
+static int32_t storage_add(plan *p, storage_kind kind, uint64_t bytes) {
+    storage *grown = grow(p->memory, p->storages, p->n_storages, &p->cap_storages, sizeof *grown);
+    size_t stride;
+    if (!grown || !size_align(bytes, STORAGE_ALIGN, &stride)) return -1;
+    p->storages = grown;
+    p->storages[p->n_storages] =
+        (storage){.kind = kind, .alias = p->n_storages, .bytes = bytes, .stride = stride, .first = INT32_MAX, .last = -1};
+    return p->n_storages++;
+}
+
+int32_t plan_root(const plan *p, int32_t s) {
+    while (p->storages[s].alias != s) s = p->storages[s].alias;
+    return s;
+}
+
+/* ------------------------------------------------------------------------------------------------ helpers */
+
+const tensor_type *lower_type(const lowering *l, int32_t v) { return &l->g->values[v]->type; }
+
+braid_status lower_constant_in(lowering *l, int i, const tensor **out) {
+    *out = NULL;
+    if (i >= l->node->n_in || l->node->in[i] < 0) return BRAID_OK;
+    tensor *t = l->g->values[l->node->in[i]]->constant;
+    if (!t) return BRAID_OK;
+    TRY(tensor_load(t, l->memory, l->err));
+    *out = t;
+    return BRAID_OK;
+}
+
+int32_t lower_scratch(lowering *l, uint64_t bytes) { return storage_add(l->planner, STORAGE_ARENA, bytes); }
+
+int32_t lower_constant(lowering *l, const void *bytes, size_t n) {
+    plan *p = l->planner;
+    for (int32_t i = p->g->n_values; i < p->n_storages; i++) {
+        const storage *s = &p->storages[i];
+        if (s->kind == STORAGE_CONST && s->bytes == n && memcmp(s->content, bytes, n) == 0) return i;
+    }
+    void *copy = arena_copy(p->memory, bytes, n);
+    int32_t s = copy ? storage_add(p, STORAGE_CONST, n) : -1;
+    if (s >= 0) p->storages[s].content = copy;
+    return s;
+}
+
+braid_status lower_alias(lowering *l, int out, int in) {
+    plan *p = l->planner;
+    int32_t to = l->node->out[out], from = plan_root(p, l->node->in[in]);
+    if (to < 0) return BRAID_OK;
+    if (p->storages[to].bytes != p->storages[from].bytes)
+        return error_set(l->err, BRAID_INTERNAL, "output %d has %llu bytes, its view %llu", out,
+                         (unsigned long long)p->storages[to].bytes, (unsigned long long)p->storages[from].bytes);
+    p->storages[to].alias = from;
+    return BRAID_OK;
+}
+
+step *lower_step(lowering *l, const char *kernel, const void *row, size_t row_bytes, uint64_t tiles, uint32_t group) {
+    plan *p = l->planner;
+    step *s = arena_alloc(p->memory, sizeof *s);
+    step **grown = grow(p->memory, p->steps, p->n_steps, &p->cap_steps, sizeof *grown);
+    if (!s || !grown || !(s->row = arena_copy(p->memory, row, row_bytes))) {
+        error_memory(l->err);
+        return NULL;
+    }
+    p->steps = grown;
+    s->kernel = kernel;
+    s->node = l->node_index;
+    s->group = group;
+    s->tiles = tiles;
+    s->row_bytes = (uint32_t)row_bytes;
+    if (tiles) p->steps[p->n_steps++] = s; /* a step without tiles is filled in by its caller and then forgotten */
+    return s;
+}
+
+braid_status lower_spec(lowering *l, step *s, uint32_t id, uint32_t content) {
+    for (int i = 0; i < s->n_spec; i++) {
+        if (s->spec_ids[i] != id) continue;
+        s->spec[i] = content;
+        return BRAID_OK;
+    }
+    if (s->n_spec == SPEC_MAX) return error_set(l->err, BRAID_INTERNAL, "too many specialization constants");
+    s->spec_ids[s->n_spec] = id;
+    s->spec[s->n_spec++] = content;
+    return BRAID_OK;
+}
+
+braid_status lower_operand(lowering *l, step *s, size_t at, int32_t id, uint64_t offset, uint64_t bytes, int access) {
+    plan *p = l->planner;
+    if (id < 0) return error_memory(l->err);
+    const storage *st = &p->storages[plan_root(p, id)];
+    if (at + sizeof(operand) > s->row_bytes || offset > st->bytes || bytes > st->bytes - offset)
+        return error_set(l->err, BRAID_INTERNAL, "an operand of kernel %s lies outside its storage", s->kernel);
+    step_operand *grown = grow(p->memory, s->operands, s->n_operands, &s->cap_operands, sizeof *grown);
+    if (!grown) return error_memory(l->err);
+    s->operands = grown;
+    s->operands[s->n_operands++] = (step_operand){(uint32_t)at, id, offset, bytes, (uint8_t)access};
+    return BRAID_OK;
+}
+
+braid_status lower_operand_in(lowering *l, step *s, size_t at, int in) {
+    if (in >= l->node->n_in || l->node->in[in] < 0) return BRAID_OK;
+    int32_t v = l->node->in[in];
+    return lower_operand(l, s, at, v, 0, ((plan *)l->planner)->storages[v].bytes, ACCESS_READ);
+}
+
+braid_status lower_operand_out(lowering *l, step *s, size_t at, int out) {
+    int32_t v = l->node->out[out];
+    return lower_operand(l, s, at, v, 0, ((plan *)l->planner)->storages[v].bytes, ACCESS_WRITE);
+}
+
+/* ------------------------------------------------------------------------------------------------- walking */
+
+static braid_status add_values(plan *p, braid_error *err) {
+    const graph *g = p->g;
+    for (int32_t i = 0; i < g->n_values; i++) {
+        const value *v = g->values[i];
+        size_t bytes = 0;
+        if (tensor_type_static(&v->type) && !tensor_type_bytes(&v->type, &bytes))
+            return error_set(err, BRAID_LIMIT, "value '%s': too large", v->name);
+        storage_kind kind = v->constant ? STORAGE_CONST : v->kind == VALUE_NODE ? STORAGE_ARENA : STORAGE_NONE;
+        int32_t s = storage_add(p, kind, bytes);
+        if (s < 0) return error_memory(err);
+        p->storages[s].constant = v->constant;
+    }
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        storage *s = &p->storages[g->inputs[i]];
+        s->kind = STORAGE_INPUT;
+        s->index = (uint32_t)i;
+    }
+    return BRAID_OK;
+}
+
+static bool has_string(const graph *g, const node *n) {
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && g->values[n->in[i]]->type.type == BRAID_STRING) return true;
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && g->values[n->out[i]]->type.type == BRAID_STRING) return true;
+    return false;
+}
+
+/* Steps beyond `n_steps` and storages beyond `n_storages` are dropped: the node has no kernel. */
+static braid_status lower_node(plan *p, int32_t i, braid_error *err) {
+    lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device, .memory = p->memory,
+                  .err = err, .planner = p};
+    int32_t n_steps = p->n_steps, n_storages = p->n_storages;
+    const op *o = l.node->op;
+    braid_status status = o && o->lower && !has_string(p->g, l.node) ? o->lower(&l) : BRAID_UNSUPPORTED;
+    if (status == BRAID_OK) return BRAID_OK;
+    if (status != BRAID_UNSUPPORTED) {
+        char title[256];
+        return error_within(err, status, "%s", node_title(l.node, title));
+    }
+    p->n_steps = n_steps;
+    p->n_storages = n_storages;
+    for (int k = 0; k < l.node->n_out; k++)
+        if (l.node->out[k] >= 0) p->storages[l.node->out[k]].alias = l.node->out[k];
+    p->host_nodes[p->n_host_nodes++] = i;
+    return BRAID_OK;
+}
+
+/* Graph outputs whose bytes a step of this plan writes become OUTPUT storages, each once. */
+static braid_status assign_outputs(plan *p, braid_error *err) {
+    const graph *g = p->g;
+    if (!(p->outputs = arena_array(p->memory, (size_t)g->n_outputs + 1, sizeof *p->outputs))) return error_memory(err);
+    for (int32_t i = 0; i < g->n_outputs; i++) {
+        int32_t root = plan_root(p, g->outputs[i]);
+        storage *s = &p->storages[root];
+        if (s->kind != STORAGE_ARENA) continue;
+        s->kind = STORAGE_OUTPUT;
+        s->index = (uint32_t)p->n_outputs;
+        p->outputs[p->n_outputs++] = root;
+    }
+    return BRAID_OK;
+}
+
+braid_status plan_lower(plan *p, braid_error *err) {
+    if (!(p->host_nodes = arena_array(p->memory, (size_t)p->g->n_nodes + 1, sizeof *p->host_nodes)))
+        return error_memory(err);
+    TRY(add_values(p, err));
+    for (int32_t i = 0; i < p->g->n_nodes; i++) TRY(lower_node(p, i, err));
+    return assign_outputs(p, err);
+}
+
+braid_status plan_new(const graph *g, arena *memory, const plan_options *options, plan **out, braid_error *err) {
+    plan *p = arena_alloc(memory, sizeof *p);
+    if (!p) return error_memory(err);
+    p->memory = memory;
+    p->g = g;
+    p->device = options->device;
+    TRY(plan_lower(p, err));
+    *out = p;
+    if (p->n_host_nodes) return BRAID_OK;
+    TRY(plan_waves(p, options, err));
+    return plan_place(p, options, err);
+}
