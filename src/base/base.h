@@ -19,7 +19,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- errors (error.c). err may be NULL. Both return the status, so `return error_set(...)` reads well. */
+/* ---- errors (status.c). err may be NULL. Both return the status, so `return error_set(...)` reads well. */
 braid_status error_set(braid_error *err, braid_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Puts "prefix: " before the message; keeps the status. */
@@ -29,18 +29,26 @@ braid_status error_within(braid_error *err, braid_status status, const char *for
 braid_status error_memory(braid_error *err);
 void error_clear(braid_error *err);
 
-/* ---- checked sizes. False on overflow (or a negative operand of the int64 forms); *out is then untouched. */
-static inline bool size_add(size_t a, size_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool size_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
+/* ---- checked sizes. False on overflow; *out is then untouched. */
+#define CHECKED(name, type, builtin)                         \
+    static inline bool name(type a, type b, type *out) {     \
+        type result;                                         \
+        if (builtin(a, b, &result)) return false;            \
+        *out = result;                                       \
+        return true;                                         \
+    }
+CHECKED(size_add, size_t, __builtin_add_overflow)
+CHECKED(size_mul, size_t, __builtin_mul_overflow)
+CHECKED(i64_add, int64_t, __builtin_add_overflow)
+CHECKED(i64_sub, int64_t, __builtin_sub_overflow)
+CHECKED(i64_mul, int64_t, __builtin_mul_overflow)
+#undef CHECKED
 static inline bool size_align(size_t a, size_t power_of_two, size_t *out) {
     size_t sum;
     if (!size_add(a, power_of_two - 1, &sum)) return false;
     *out = sum & ~(power_of_two - 1);
     return true;
 }
-static inline bool i64_add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool i64_sub(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
-static inline bool i64_mul(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 /* Product of dims, all >= 0, checked even when a later dim is 0; at most ELEMENTS_MAX. */
 #define ELEMENTS_MAX ((int64_t)1 << 40)
 bool dims_count(int rank, const int64_t *dims, int64_t *out);
@@ -112,8 +120,11 @@ braid_status file_open(const char *path, file **out, braid_error *err);
 /* Wraps borrowed bytes as a file. */
 braid_status file_from_memory(const void *bytes, size_t size, file **out, braid_error *err);
 /* Opens `location` below folder `root` with openat2(RESOLVE_BENEATH | NO_SYMLINKS | NO_MAGICLINKS); refuses absolute
-   paths, "..", empty names, NUL, backslash, hard links and anything that is not a regular file. */
+   paths, "..", empty names, backslash and hard links with MODEL (the caller checks for NUL), what is not there or no
+   regular file with IO. */
 braid_status file_open_beneath(const char *root, const char *location, file **out, braid_error *err);
+/* The same by walking folder by folder, for kernels without openat2; file_open_beneath falls back to it. */
+braid_status file_open_walk(const char *root, const char *location, file **out, braid_error *err);
 file *file_ref(file *);
 void file_unref(file *);
 uint64_t file_size(const file *);
@@ -124,7 +135,8 @@ braid_status file_read(file *, uint64_t offset, void *out, size_t bytes, braid_e
 /* Calls work(user, i) for i in [0, count) from up to `threads` threads (0: one per processor). Blocks. Falls back to
    the calling thread when no thread can be made. */
 void parallel_for(size_t count, size_t threads, void (*work)(void *user, size_t i), void *user);
-uint64_t clock_ns(void); /* monotonic */
+size_t processor_count(void); /* that this thread may run on, at least 1 */
+uint64_t clock_ns(void);      /* monotonic */
 
 /* 64-bit FNV-1a style hash of bytes, chained through seed; for caches and CSE, not for security. */
 uint64_t hash_bytes(uint64_t seed, const void *, size_t);
