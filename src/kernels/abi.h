@@ -37,6 +37,7 @@ typedef uint32_t uint;
 #define SPEC_SUBGROUP 1
 #define SPEC_FIRST 8
 #define SPEC_PROGRAM 32
+#define SPEC_TYPES 48 /* element type of program input register n: SPEC_TYPES + n */
 
 #ifdef GL_core_profile
 struct operand {

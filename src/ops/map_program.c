@@ -1,0 +1,88 @@
+/*
+ * Building and checking fusion programs.
+ */
+#include "ops/map.h"
+
+static const struct {
+    const char *name, *operands;
+} opcodes[256] = {
+#define MAP_OPCODE(name, number, operands, text) [number] = {#name, #operands},
+    MAP_OPS_ALL(MAP_OPCODE)
+#undef MAP_OPCODE
+};
+
+const char *map_opcode_operands(int code) {
+    return code > 0 && code < 256 ? opcodes[code].operands : NULL;
+}
+const char *map_opcode_name(int code) {
+    return code > 0 && code < 256 ? opcodes[code].name : NULL;
+}
+
+bool map_opcode_real(int code) {
+    switch (code) {
+#define MAP_OPCODE(name, number, operands, text) case number:
+        MAP_OPS_EXACT(MAP_OPCODE)
+        MAP_OPS_MATH(MAP_OPCODE)
+        MAP_OPS_CAST_R(MAP_OPCODE)
+#undef MAP_OPCODE
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool map_opcode_math(int code) {
+    switch (code) {
+#define MAP_OPCODE(name, number, operands, text) case number:
+        MAP_OPS_MATH(MAP_OPCODE)
+#undef MAP_OPCODE
+    case MAP_MOD:
+    case MAP_PYMOD:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int program_step(program *p, map_opcode code, int a, int b, int c) {
+    if (a < 0 || b < 0 || c < 0 || p->n_steps >= PROGRAM_STEPS) return -1;
+    p->steps[p->n_steps++] = (instruction){(uint8_t)code, (uint8_t)a, (uint8_t)b, (uint8_t)c};
+    return program_result(p);
+}
+
+static int immediate(program *p, double f, int64_t i) {
+    for (int n = 0; n < p->n_immediates; n++)
+        if (memcmp(&p->immediates_f[n], &f, sizeof f) == 0 && p->immediates_i[n] == i) return PROGRAM_INPUTS + n;
+    if (p->n_immediates >= PROGRAM_IMMEDIATES) return -1;
+    p->immediates_f[p->n_immediates] = f;
+    p->immediates_i[p->n_immediates] = i;
+    return PROGRAM_INPUTS + p->n_immediates++;
+}
+
+int program_real(program *p, double v) {
+    return immediate(p, v, 0);
+}
+int program_int(program *p, int64_t v) {
+    return immediate(p, 0, v);
+}
+
+bool program_check(const program *p, int n_inputs, const bool *input_real, bool *result_real) {
+    const int first_result = PROGRAM_INPUTS + PROGRAM_IMMEDIATES;
+    if (p->n_steps < 0 || p->n_steps > PROGRAM_STEPS || p->n_immediates < 0 || p->n_immediates > PROGRAM_IMMEDIATES)
+        return false;
+    for (int s = 0; s < p->n_steps; s++) {
+        const char *kinds = map_opcode_operands(p->steps[s].op);
+        const uint8_t from[3] = {p->steps[s].a, p->steps[s].b, p->steps[s].c};
+        if (!kinds) return false;
+        for (int k = 0; kinds[k]; k++) {
+            bool real = kinds[k] == 'f';
+            if (from[k] < PROGRAM_INPUTS ? from[k] >= n_inputs || input_real[from[k]] != real
+                : from[k] < first_result
+                    ? from[k] - PROGRAM_INPUTS >= p->n_immediates
+                    : from[k] - first_result >= s || map_opcode_real(p->steps[from[k] - first_result].op) != real)
+                return false;
+        }
+    }
+    *result_real = p->n_steps ? map_opcode_real(p->steps[p->n_steps - 1].op) : n_inputs > 0 && input_real[0];
+    return p->n_steps > 0 || n_inputs > 0;
+}
