@@ -183,10 +183,10 @@ static void load_block(cell *r, const source *s, const tensor_type *out, int64_t
         load_dense(r, s, at, n);
         return;
     }
-    int64_t last = out->rank ? out->dims[out->rank - 1] : 1, step = out->rank ? s->strides[out->rank - 1] : 0;
+    int64_t last = out->rank ? out->dims[out->rank - 1] : 1, stride = out->rank ? s->strides[out->rank - 1] : 0;
     for (int e = 0; e < n;) {
         int64_t left = last - (at + e) % last, index = source_index(s, out, at + e);
-        for (; left-- > 0 && e < n; e++, index += step) read_cell(&r[e], s, index);
+        for (; left-- > 0 && e < n; e++, index += stride) read_cell(&r[e], s, index);
     }
 }
 
