@@ -4,7 +4,8 @@
 #include "ops/op.h"
 
 #define FAMILIES(X) \
-    X(view_ops)
+    X(view_ops) \
+    X(shape_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)
