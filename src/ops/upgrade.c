@@ -3,9 +3,9 @@
  */
 #include "ops/upgrade.h"
 
-braid_status upgrade_set_input(upgrade *u, int at, int32_t value) {
+braid_status upgrade_set_input(upgrade *u, int at, int32_t number) {
     node *n = u->node;
-    if (value < 0) return error_memory(u->err);
+    if (number < 0) return error_memory(u->err);
     if (at >= n->n_in) {
         int32_t *in = arena_array(u->g->memory, (size_t)at + 1, sizeof *in);
         if (!in) return error_memory(u->err);
@@ -13,7 +13,7 @@ braid_status upgrade_set_input(upgrade *u, int at, int32_t value) {
         n->in = in;
         n->n_in = n->n_root = at + 1;
     }
-    n->in[at] = value;
+    n->in[at] = number;
     return BRAID_OK;
 }
 

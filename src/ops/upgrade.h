@@ -7,7 +7,7 @@
 #include "ops/op.h"
 
 /* Sets input `at` of the node, with absent inputs before it where it has fewer. */
-braid_status upgrade_set_input(upgrade *, int at, int32_t value);
+braid_status upgrade_set_input(upgrade *, int at, int32_t number);
 /* Moves the ints attribute `name` into input `at` as a constant; the attribute goes. Nothing when it is absent. */
 braid_status upgrade_ints_to_input(upgrade *, const char *name, int at);
 /* Removes an attribute if it is there. */
