@@ -153,3 +153,17 @@ void follow_where(infer *c) {
         out[i] = x == y ? x : dim_is_symbol(t) ? infer_fresh(c) : t ? x : y;
     }
 }
+
+braid_status infer_index_type(infer *c, int i) {
+    if (!infer_has(c, i)) return BRAID_OK;
+    braid_type type = c->in[i]->type;
+    if (type == BRAID_TYPE_NONE || type == BRAID_INT32 || type == BRAID_INT64) return BRAID_OK;
+    return error_set(c->err, BRAID_TYPE, "input %d: %s, expected int32 or int64", i, braid_type_name(type));
+}
+
+braid_status infer_limit(infer *c, int i) {
+    const tensor_type *t = &c->out[i];
+    int64_t count;
+    if (t->rank < 0 || !tensor_type_static(t) || dims_count(t->rank, t->dims, &count)) return BRAID_OK;
+    return error_set(c->err, BRAID_LIMIT, "output %d: more than %lld elements", i, (long long)ELEMENTS_MAX);
+}

@@ -28,6 +28,10 @@ void follow_unary(infer *, char what);
 /* Elementwise on inputs 0 and 1, broadcast when one has a single element: + - * / (truncates) % (sign of the divisor)
    < (minimum) > (maximum) = (equal, 0 or 1) l (less) g (greater) & | ^ (logical). */
 void follow_binary(infer *, char what);
+/* Input i, if its type is known, must be int32 or int64. */
+braid_status infer_index_type(infer *, int i);
+/* LIMIT when output i, static, has more than ELEMENTS_MAX elements. */
+braid_status infer_limit(infer *, int i);
 /* Where(input 0, input 1, input 2). */
 void follow_where(infer *);
 

@@ -5,7 +5,10 @@
 
 #define FAMILIES(X) \
     X(view_ops) \
-    X(shape_ops)
+    X(shape_ops) \
+    X(move_ops) \
+    X(part_ops) \
+    X(index_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)

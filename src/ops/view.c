@@ -143,7 +143,7 @@ static braid_status reshape_infer(infer *c) {
     if (infer_ints(c, 1, &count, &shape)) TRY(reshape_dims(c, count, shape));
     else TRY(reshape_unknown(c));
     follow_same(c);
-    return BRAID_OK;
+    return infer_limit(c, 0);
 }
 
 static braid_status reshape_upgrade(upgrade *u) {
