@@ -34,8 +34,7 @@ void region_copy(const region *, braid_type, const void *in, void *out);
 /* Copies on the GPU from input `in` to output `out` of the node. UNSUPPORTED: too large or no such element size. */
 braid_status region_lower(lowering *, int in, int out, const region *);
 /* The same with any storage; type names the elements. */
-braid_status region_lower_storage(lowering *, int32_t in, uint64_t in_bytes, int32_t out, uint64_t out_bytes, braid_type,
-                                  const region *);
+braid_status region_lower_storage(lowering *, int32_t in, int32_t out, braid_type, const region *);
 
 /* Operators of one input and one output that are a single region, a function of the node and both types. */
 typedef void region_fn(const node *, const tensor_type *in, const tensor_type *out, region *);
