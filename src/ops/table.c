@@ -8,7 +8,8 @@
     X(shape_ops) \
     X(move_ops) \
     X(part_ops) \
-    X(index_ops)
+    X(index_ops) \
+    X(pad_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)
