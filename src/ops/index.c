@@ -7,6 +7,7 @@
 #include "ops/gather.h"
 
 braid_status index_resolve(int64_t index, int64_t dim, int64_t *out, braid_error *err) {
+    *out = 0;
     if (index < -dim || index >= dim)
         return dim ? error_set(err, BRAID_INDEX, "index %lld outside [%lld, %lld]", (long long)index, (long long)-dim,
                                (long long)(dim - 1))
