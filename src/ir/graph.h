@@ -138,7 +138,7 @@ struct graph {
     int opset; /* of ai.onnx */
 };
 
-/* ---- building. All return -1 or NULL on allocation failure. */
+/* ---- building. All return -1 or NULL on allocation failure. Names are copied. */
 graph *graph_new(arena *, const char *name);
 int32_t graph_value(graph *, const char *name, value_kind);
 /* A node with n_out fresh output values; in is copied. Attributes are added after. */
@@ -151,7 +151,9 @@ int32_t graph_constant(graph *, const char *name, tensor *);
 /* 1-D int64 constant (rank 0 when count < 0: one element). */
 int32_t graph_constant_ints(graph *, const char *name, int count, const int64_t *);
 int32_t graph_constant_scalar(graph *, const char *name, braid_type, double);
-uint32_t graph_symbol(graph *, const char *name); /* same name, same symbol; NULL: a fresh one. UINT32_MAX on failure */
+/* Same name, same symbol; NULL: a fresh one. UINT32_MAX on failure. Symbols live in the outermost graph. */
+uint32_t graph_symbol(graph *, const char *name);
+/* Borrows what the attribute points to; the others copy. */
 bool node_add_attribute(graph *, node *, attribute);
 bool node_add_int(graph *, node *, const char *name, int64_t);
 bool node_add_float(graph *, node *, const char *name, float);
@@ -166,18 +168,25 @@ const char *node_string(const node *, const char *name, const char *fallback);
 /* Count (0 when absent) and elements. */
 int node_ints(const node *, const char *name, const int64_t **out);
 
-/* Sorts nodes topologically (stable). A cycle is MODEL and names its nodes. */
+/* Sorts nodes topologically (stable) and sets every value's producer from the nodes' outputs. A cycle is MODEL and names
+   its nodes. Does not enter subgraphs. */
 braid_status graph_sort(graph *, braid_error *err);
 /* Checks the invariants above; INTERNAL with the offending node when broken. */
 braid_status graph_verify(const graph *, braid_error *err);
 
 /* ---- text form (print.c, parse.c):
- *   graph name(x: float32[1,3,N], y: int64[]) {
+ *   graph name(x: float32[1,3,N], y: int64[]) opset 17 ir 8 {
  *     w: float32[2] = constant {1, 2}
  *     t: float32[1,3,N] = Relu(x) "node name"
  *     u: float32[1,3,N], v = Split(t, w) {axis = 1, list = [1, 2], mode = "linear", alpha = 0.5}
- *   } -> u, v
- * Large constants print as `constant <n bytes>` and do not parse. */
+ *     z: ?[2,?0] = ai.onnx.ml:Scaler@3(u, -) {offset = floats [], k = tensor int64[2] {1, 2}} epilogue {1; 4 0 8 0} {0.5 0}
+ *     i = If(c) {then_branch = graph (){ o: float32[2] = outer w } -> (o), else_branch = graph (...) {...} -> (...)}
+ *   } -> u, v as "result"
+ * `-` is an absent input or output; `?0` a fresh symbol; `@3` the node's opset where it is not the graph's (other
+ * domains: where it is not 0). Names that are not plain stand in quotes; a name that is empty or not unique is followed
+ * by `%number`. `epilogue {n_root; op a b c; ...} {float int; ...}`: instructions, then immediates. Types without a text form (sub-byte, float8,
+ * complex) print as `hex "..."`. Large constants print as `constant <n bytes>` and do not parse. Followed elements are
+ * not printed. The parser wants values defined before they are used and leaves node.op NULL; `#` starts a comment. */
 void graph_print(const graph *, text *);
 braid_status graph_parse(arena *, const char *source, graph **out, braid_error *err);
 
