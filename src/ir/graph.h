@@ -110,6 +110,9 @@ typedef struct node {
     int n_root;              /* inputs that are the operator's own; = n_in without an epilogue */
 } node;
 
+/* braid.Map: the node whose epilogue is its whole meaning. */
+static inline bool node_is_map(const node *n) { return strcmp(n->domain, "braid") == 0 && strcmp(n->type, "Map") == 0; }
+
 typedef enum value_kind { VALUE_NODE = 0, VALUE_INPUT, VALUE_CONSTANT, VALUE_OUTER } value_kind;
 
 typedef struct value {

@@ -1,7 +1,7 @@
 /*
  * eval.c: computes one node on the CPU. The constant folder, the oracle of the tests and host steps come in here.
  */
-#include "ops/op.h"
+#include "ops/map.h"
 
 braid_status eval_output_shaped(eval *e, int i, braid_type type, int rank, const int64_t *dims, tensor **out) {
     TRY(tensor_new(e->memory, type, rank, dims, out, e->err));
@@ -15,9 +15,6 @@ braid_status eval_output(eval *e, int i, tensor **out) {
         return error_set(e->err, BRAID_INTERNAL, "output %d: shape not known", i);
     return eval_output_shaped(e, i, t->type, t->rank, t->dims, out);
 }
-
-/* ops/map.h: runs node->epilogue on out[0] in place. */
-braid_status program_eval_epilogue(const node *, arena *, const tensor *const *in, tensor **out, braid_error *err);
 
 /* infer with every input's content at hand. */
 static braid_status infer_from_tensors(const node *n, graph *scratch, int n_root, const tensor *const *in,
@@ -43,6 +40,20 @@ static braid_status infer_from_tensors(const node *n, graph *scratch, int n_root
     return n->op->infer(&c);
 }
 
+/* The fused program over out[0]: register 0 is the operator's own result, register i the i-th of the inputs behind it. */
+static braid_status eval_epilogue(const node *n, arena *memory, const tensor *const *in, tensor **out,
+                                  braid_error *err) {
+    const tensor *registers[PROGRAM_INPUTS] = {out[0]};
+    int n_extra = n->n_in - n->n_root;
+    if (n_extra >= PROGRAM_INPUTS) return error_set(err, BRAID_INTERNAL, "an epilogue has %d inputs", n_extra);
+    for (int i = 0; i < n_extra; i++) registers[i + 1] = in[n->n_root + i];
+    tensor *result;
+    TRY(tensor_new(memory, out[0]->type.type, out[0]->type.rank, out[0]->type.dims, &result, err));
+    TRY(program_eval(n->epilogue, n_extra + 1, registers, result, err));
+    out[0] = result;
+    return BRAID_OK;
+}
+
 braid_status op_eval(const graph *g, const node *n, arena *memory, const tensor *const *in, tensor **out,
                      braid_error *err) {
     (void)g;
@@ -50,12 +61,12 @@ braid_status op_eval(const graph *g, const node *n, arena *memory, const tensor 
     graph *scratch = graph_new(memory, "eval");
     tensor_type *types = arena_array(memory, (size_t)n->n_out + 1, sizeof *types);
     if (!scratch || !types) return error_memory(err);
-    bool is_map = n->epilogue && n->op->emit == NULL && n->n_root == n->n_in;
+    bool is_map = node_is_map(n);
     int n_root = n->epilogue && !is_map ? n->n_root : n->n_in;
     TRY(infer_from_tensors(n, scratch, n_root, in, types, err));
     eval e = {.node = n, .memory = memory, .n_in = n_root, .n_out = n->n_out, .in = in, .out = out, .types = types,
               .err = err};
     TRY(n->op->eval(&e));
     if (!n->epilogue || is_map || !out[0]) return BRAID_OK;
-    return program_eval_epilogue(n, memory, in, out, err);
+    return eval_epilogue(n, memory, in, out, err);
 }

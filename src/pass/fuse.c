@@ -12,7 +12,7 @@
  */
 #include "pass/copy.h"
 
-enum { GROUP_MAX = PROGRAM_STEPS + 1 };
+enum { GROUP_MAX = PROGRAM_STEPS + 1, EXTRA_MAX = 4 /* inputs of an epilogue besides the root's result */ };
 
 typedef struct group {
     int32_t nodes[GROUP_MAX]; /* ascending; the last makes the output */
@@ -97,7 +97,7 @@ static bool build_program(const fuser *f, const group *q, build *b) {
     if (q->root >= 0) b->values[b->n_inputs++] = f->g->nodes[q->root]->out[0];
     for (int i = 0; i < q->n; i++)
         if (q->nodes[i] != q->root && !add_node(b, f->g->nodes[q->nodes[i]])) return false;
-    return true;
+    return q->root < 0 || b->n_inputs <= 1 + EXTRA_MAX;
 }
 
 /* ---------------------------------------------------------------------------------------------- groups */

@@ -20,4 +20,9 @@ pass_fn pass_prune, pass_fold, pass_simplify, pass_fuse;
 /* Runs a named pass ("fold") on an inferred graph and infers and verifies the result. */
 braid_status pass_run(const char *name, const graph *, arena *, const pass_options *, graph **out, braid_error *err);
 
+
+/* Undoes fusion where flags[node]: an operator with an epilogue becomes the operator and a Map node (for kernels that
+   turn an epilogue down). */
+braid_status pass_unfuse(const graph *, arena *, const bool *flags, graph **out, braid_error *err);
+
 #endif

@@ -1,0 +1,20 @@
+/*
+ * api.h: the model behind its handle. Reference counted: a model may be freed once its sessions exist.
+ */
+#ifndef BRAID_API_H
+#define BRAID_API_H
+
+#include "onnx/onnx.h"
+
+struct braid_model {
+    arena *memory;
+    onnx_model *m;
+    file **files; /* kept open while the model lives */
+    size_t n_files;
+    logger log;
+    int references; /* atomic */
+};
+
+braid_model *braid_model_ref(const braid_model *);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * describe.c: what the engine did with a model, as text.
+ */
+#include "api/session.h"
+
+static void describe_device_segment(const segment *seg, text *t) {
+    const plan *p = seg->p;
+    text_add(t, "  device: %d nodes, %d steps in %d dispatches, %d waves, %d barriers\n", seg->g->n_nodes, p->n_steps,
+             p->n_dispatches, p->n_waves, p->n_waves ? p->n_waves - 1 : 0);
+    text_add(t, "  memory: arena %llu bytes in %d blocks (lower bound %llu), constants %llu, rows %llu\n",
+             (unsigned long long)p->arena_bytes, p->n_blocks, (unsigned long long)p->arena_bound,
+             (unsigned long long)p->const_bytes, (unsigned long long)p->rows_bytes);
+}
+
+static void describe_steps(const segment *seg, text *t) {
+    const plan *p = seg->p;
+    for (int32_t i = 0; i < p->n_dispatches; i++) {
+        const plan_dispatch *d = &p->dispatches[i];
+        const step *s = p->steps[p->order[d->first_step]];
+        const node *n = seg->g->nodes[s->node];
+        text_add(t, "    wave %d: %s, %d rows, %llu tiles: %s%s '%s'%s\n", d->wave, s->kernel, d->n_steps,
+                 (unsigned long long)d->tiles, n->type, n->epilogue ? " (fused)" : "", n->name,
+                 d->n_steps > 1 ? " ..." : "");
+    }
+}
+
+static void describe_stage(const stage *st, int depth, text *t) {
+    for (int32_t i = 0; i < st->n_segments; i++) {
+        const segment *seg = &st->segments[i];
+        text_add(t, "phase %d.%d\n", depth, i);
+        if (!seg->on_host) {
+            describe_device_segment(seg, t);
+            describe_steps(seg, t);
+            continue;
+        }
+        for (int32_t k = 0; k < seg->n_nodes; k++) {
+            const node *n = st->g->nodes[seg->nodes[k]];
+            char title[256];
+            bool settled = n->n_out > 0 && n->out[0] >= 0 && tensor_type_static(&st->g->values[n->out[0]]->type);
+            text_add(t, "  host: %s: %s\n", node_title(n, title),
+                     settled ? "no kernel for these types on this device" : "the shape of its result depends on data");
+        }
+    }
+    if (st->rest && !st->rest_stages.first) text_add(t, "then %d nodes, planned when their shapes are known\n", st->rest->n_nodes);
+    if (st->rest_stages.first) describe_stage(st->rest_stages.first, depth + 1, t);
+}
+
+braid_status braid_session_describe(const braid_session *s, char **out, braid_error *err) {
+    error_clear(err);
+    if (!s || !out) return error_set(err, BRAID_ARGUMENT, "braid_session_describe: a pointer is NULL");
+    text t = {0};
+    pthread_mutex_lock((pthread_mutex_t *)&s->lock);
+    if (!s->stages.first) text_add(&t, "not planned yet: an input shape is unknown until the first run\n");
+    else describe_stage(s->stages.first, 0, &t);
+    if (!t.data) text_add(&t, "%s", "");
+    pthread_mutex_unlock((pthread_mutex_t *)&s->lock);
+    if (t.failed) {
+        text_free(&t);
+        return error_memory(err);
+    }
+    *out = t.data;
+    return BRAID_OK;
+}

@@ -1,0 +1,302 @@
+/*
+ * segment.c: a device segment is a plan with its memory and its recorded program; a host segment is a list of nodes.
+ *
+ * io holds the inputs that come from the host and all outputs; where the host cannot see it, `upload` and `download`
+ * mirror the parts that travel and the program copies them.
+ */
+#include "api/session.h"
+
+enum { IO_ALIGN = 256, RED_BYTE = 0xa5 };
+
+/* ------------------------------------------------------------------------------------------------- memory */
+
+static braid_status add_region(uint64_t *total, uint64_t bytes, uint64_t *offset, braid_error *err) {
+    size_t end, aligned;
+    *offset = *total;
+    if (!size_add(*total, bytes, &end) || !size_align(end, IO_ALIGN, &aligned))
+        return error_set(err, BRAID_LIMIT, "inputs and outputs are too large");
+    *total = aligned;
+    return BRAID_OK;
+}
+
+static uint64_t input_bytes(const segment *seg, int32_t i) { return seg->p->storages[seg->g->inputs[i]].bytes; }
+
+static uint64_t output_bytes(const segment *seg, int32_t i) { return seg->p->storages[seg->p->outputs[i]].bytes; }
+
+static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
+    arena *memory = seg->p->memory;
+    seg->input_offset = arena_array(memory, (size_t)seg->g->n_inputs + 1, sizeof *seg->input_offset);
+    seg->output_offset = arena_array(memory, (size_t)seg->p->n_outputs + 1, sizeof *seg->output_offset);
+    if (!seg->input_offset || !seg->output_offset) return error_memory(err);
+    *total = 0;
+    for (int32_t i = 0; i < seg->g->n_inputs; i++)
+        if (seg->input_uploaded[i]) TRY(add_region(total, input_bytes(seg, i), &seg->input_offset[i], err));
+    for (int32_t i = 0; i < seg->p->n_outputs; i++)
+        TRY(add_region(total, output_bytes(seg, i), &seg->output_offset[i], err));
+    return BRAID_OK;
+}
+
+static braid_status allocate(braid_session *s, segment *seg, braid_error *err) {
+    gpu *vk = s->device->gpu;
+    const plan *p = seg->p;
+    uint64_t io_bytes = 0;
+    TRY(layout_io(seg, &io_bytes, err));
+    if (!(seg->blocks = arena_array(p->memory, (size_t)p->n_blocks + 1, sizeof *seg->blocks))) return error_memory(err);
+    for (int32_t i = 0; i < p->n_blocks; i++)
+        TRY(gpu_buffer_new(vk, GPU_DEVICE, p->block_bytes[i], &seg->blocks[i], err));
+    TRY(gpu_buffer_new(vk, GPU_DEVICE, p->rows_bytes + IO_ALIGN, &seg->rows, err));
+    uint64_t run_bytes = sizeof(run_block) + plan_bindings(p) * sizeof(binding) + sizeof(uint32_t);
+    TRY(gpu_buffer_new(vk, GPU_SHARED, run_bytes + IO_ALIGN, &seg->run, err));
+    if (!io_bytes) return BRAID_OK;
+    TRY(gpu_buffer_new(vk, GPU_DEVICE, io_bytes, &seg->io, err));
+    if (seg->io.mapped) return BRAID_OK;
+    TRY(gpu_buffer_new(vk, GPU_UPLOAD, io_bytes, &seg->upload, err));
+    return gpu_buffer_new(vk, GPU_DOWNLOAD, io_bytes, &seg->download, err);
+}
+
+static braid_status fill_rows(void *user, uint64_t at, void *to, size_t n, braid_error *err) {
+    const plan *p = user;
+    (void)err;
+    memcpy(to, p->rows + at, n);
+    return BRAID_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- recording */
+
+static braid_status make_pipelines(braid_session *s, const plan *p, uint32_t *out, braid_error *err) {
+    arena *memory = p->memory;
+    gpu_pipeline_key *keys = arena_array(memory, (size_t)p->n_dispatches + 1, sizeof *keys);
+    if (!keys) return error_memory(err);
+    for (int32_t i = 0; i < p->n_dispatches; i++) {
+        const step *st = p->steps[p->order[p->dispatches[i].first_step]];
+        uint32_t *ids = arena_array(memory, (size_t)st->n_spec + 2, sizeof *ids);
+        uint32_t *values = arena_array(memory, (size_t)st->n_spec + 2, sizeof *values);
+        if (!ids || !values) return error_memory(err);
+        memcpy(ids + 2, st->spec_ids, (size_t)st->n_spec * sizeof *ids);
+        memcpy(values + 2, st->spec, (size_t)st->n_spec * sizeof *values);
+        ids[0] = SPEC_GROUP;
+        values[0] = st->group;
+        ids[1] = SPEC_SUBGROUP;
+        values[1] = s->traits->subgroup;
+        keys[i] = (gpu_pipeline_key){st->kernel, (uint32_t)st->n_spec + 2, ids, values};
+    }
+    return gpu_pipelines(s->device->gpu, (size_t)p->n_dispatches, keys, out, err);
+}
+
+static braid_status record(braid_session *s, segment *seg, braid_error *err) {
+    const plan *p = seg->p;
+    arena *memory = p->memory;
+    uint32_t *pipelines = arena_array(memory, (size_t)p->n_dispatches + 1, sizeof *pipelines);
+    gpu_dispatch *dispatches = arena_array(memory, (size_t)p->n_dispatches + 1, sizeof *dispatches);
+    gpu_copy *in = arena_array(memory, (size_t)seg->g->n_inputs + 1, sizeof *in);
+    gpu_copy *out = arena_array(memory, (size_t)p->n_outputs + 1, sizeof *out);
+    if (!pipelines || !dispatches || !in || !out) return error_memory(err);
+    TRY(make_pipelines(s, p, pipelines, err));
+    for (int32_t i = 0; i < p->n_dispatches; i++) {
+        const plan_dispatch *d = &p->dispatches[i];
+        dispatches[i] = (gpu_dispatch){pipelines[i],    (uint32_t)d->wave,    seg->rows.address + d->rows_offset,
+                                       d->row_bytes,    (uint32_t)d->n_steps, d->tiles,
+                                       d->cost_ns};
+    }
+    gpu_program_info info = {.copies_in = in, .dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
+                             .copies_out = out, .run_block = seg->run.address, .lanes = 1, .timestamps = s->profile};
+    for (int32_t i = 0; !seg->io.mapped && i < seg->g->n_inputs; i++)
+        if (seg->input_uploaded[i] && input_bytes(seg, i))
+            in[info.n_in++] = (gpu_copy){&seg->upload, &seg->io, seg->input_offset[i], seg->input_offset[i],
+                                         input_bytes(seg, i)};
+    for (int32_t i = 0; !seg->io.mapped && i < p->n_outputs; i++)
+        if (output_bytes(seg, i))
+            out[info.n_out++] = (gpu_copy){&seg->io, &seg->download, seg->output_offset[i], seg->output_offset[i],
+                                           output_bytes(seg, i)};
+    return gpu_program_new(s->device->gpu, &info, &seg->program, err);
+}
+
+/* Where each output of the segment's graph is to be found. */
+static braid_status find_exports(segment *seg, braid_error *err) {
+    const plan *p = seg->p;
+    if (!(seg->export_of = arena_array(p->memory, (size_t)seg->g->n_outputs + 1, sizeof *seg->export_of)))
+        return error_memory(err);
+    for (int32_t i = 0; i < seg->g->n_outputs; i++) {
+        const storage *root = &p->storages[plan_root(p, seg->g->outputs[i])];
+        seg->export_of[i] = root->kind == STORAGE_OUTPUT  ? (int32_t)root->index
+                            : root->kind == STORAGE_INPUT ? -1 - (int32_t)root->index
+                                                          : INT32_MIN;
+    }
+    return BRAID_OK;
+}
+
+braid_status segment_compile(braid_session *s, stage *st, segment *seg, plan *ready, braid_error *err) {
+    plan_options options = {.device = s->traits};
+    seg->p = ready;
+    if (!seg->p) TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));
+    if (seg->p->n_host_nodes) return error_set(err, BRAID_INTERNAL, "a device segment holds a node without a kernel");
+    TRY(weights_place(s->weights, seg->p, &seg->constants, err));
+    TRY(plan_encode(seg->p, 1, err));
+    if (s->verify) TRY(plan_verify(seg->p, 1, err));
+    TRY(allocate(s, seg, err));
+    if (seg->p->rows_bytes) TRY(gpu_upload(s->device->gpu, &seg->rows, 0, seg->p->rows_bytes, fill_rows, seg->p, err));
+    TRY(find_exports(seg, err));
+    return record(s, seg, err);
+}
+
+void segment_free(braid_session *s, segment *seg) {
+    if (seg->on_host || !s->device->gpu) return;
+    gpu *vk = s->device->gpu;
+    gpu_program_free(vk, seg->program);
+    gpu_buffer *const buffers[] = {&seg->rows, &seg->run, &seg->io, &seg->upload, &seg->download, &seg->constants};
+    for (size_t i = 0; i < COUNT_OF(buffers); i++) gpu_buffer_free(vk, buffers[i]);
+    for (int32_t i = 0; seg->blocks && i < seg->p->n_blocks; i++) gpu_buffer_free(vk, &seg->blocks[i]);
+}
+
+/* ------------------------------------------------------------------------------------------ running: device */
+
+static uint32_t *error_word(const segment *seg) {
+    return (uint32_t *)(void *)((uint8_t *)seg->run.mapped + sizeof(run_block) + plan_bindings(seg->p) * sizeof(binding));
+}
+
+static void write_run_block(const segment *seg, const place *places) {
+    const plan *p = seg->p;
+    run_block *run = seg->run.mapped;
+    binding *b = (binding *)(void *)(run + 1);
+    *run = (run_block){.lanes = 1,
+                       .errors = seg->run.address + sizeof(run_block) + plan_bindings(p) * sizeof(binding)};
+    *error_word(seg) = UINT32_MAX;
+    for (int32_t i = 0; i < p->n_blocks; i++) b[i] = (binding){seg->blocks[i].address, 0};
+    for (int32_t i = 0; i < seg->g->n_inputs; i++) {
+        const place *from = &places[seg->input_of[i]];
+        uint64_t address = seg->input_uploaded[i] && !from->buffer ? seg->io.address + seg->input_offset[i]
+                           : from->buffer                          ? from->buffer->address + from->offset
+                                                                   : 0;
+        b[plan_binding_input(p, (uint32_t)i)] = (binding){address, 0};
+    }
+    for (int32_t i = 0; i < p->n_outputs; i++)
+        b[plan_binding_output(p, (uint32_t)i)] = (binding){seg->io.address + seg->output_offset[i], 0};
+}
+
+static void write_inputs(const segment *seg, const place *places) {
+    uint8_t *to = seg->io.mapped ? seg->io.mapped : seg->upload.mapped;
+    for (int32_t i = 0; i < seg->g->n_inputs; i++) {
+        const place *from = &places[seg->input_of[i]];
+        if (!seg->input_uploaded[i] || from->buffer || !input_bytes(seg, i)) continue;
+        memcpy(to + seg->input_offset[i], from->host->data, input_bytes(seg, i));
+    }
+}
+
+/* Places of outputs: on the device, and seen by the host where they were wanted there. */
+static braid_status export_outputs(stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
+    uint8_t *from = seg->io.mapped ? seg->io.mapped : seg->download.mapped;
+    for (int32_t i = 0; i < seg->g->n_outputs; i++) {
+        int32_t v = seg->output_of[i], k = seg->export_of[i];
+        const tensor_type *type = &st->g->values[v]->type;
+        if (k == INT32_MIN) {
+            tensor *constant = seg->p->storages[plan_root(seg->p, seg->g->outputs[i])].constant;
+            if (!constant) return error_set(err, BRAID_INTERNAL, "output '%s' has no bytes", st->g->values[v]->name);
+            TRY(tensor_load(constant, st->memory, err));
+            tensor *t = arena_copy(memory, constant, sizeof *constant);
+            if (!t) return error_memory(err);
+            t->type = *type;
+            places[v] = (place){.host = t};
+            continue;
+        }
+        tensor *t = arena_alloc(memory, sizeof *t);
+        if (!t) return error_memory(err);
+        t->type = *type;
+        if (k < 0) { /* a view of an input */
+            places[v] = places[seg->input_of[-1 - k]];
+            if (places[v].host) *t = (tensor){.type = *type, .data = places[v].host->data, .bytes = places[v].host->bytes};
+            places[v].host = t;
+            continue;
+        }
+        t->bytes = (size_t)output_bytes(seg, k);
+        if (seg->output_wanted[i]) t->data = from + seg->output_offset[k];
+        places[v] = (place){.host = t, .buffer = &seg->io, .offset = seg->output_offset[k]};
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_errors(const segment *seg, braid_error *err) {
+    uint32_t failed = *error_word(seg);
+    if (failed == UINT32_MAX) return BRAID_OK;
+    char title[256];
+    return error_set(err, BRAID_INDEX, "%s: an index is out of range", node_title(seg->g->nodes[failed], title));
+}
+
+static braid_status profile_steps(braid_session *s, const segment *seg, braid_error *err) {
+    const plan *p = seg->p;
+    for (int32_t i = 0; s->profile && i < p->n_dispatches; i++) {
+        const plan_dispatch *d = &p->dispatches[i];
+        const step *first = p->steps[p->order[d->first_step]];
+        braid_step_time t = {.node = seg->g->nodes[first->node]->name, .op = seg->g->nodes[first->node]->type,
+                             .kernel = first->kernel, .wave = (uint32_t)d->wave};
+        for (int32_t k = 0; k < d->n_steps; k++) {
+            t.flops += p->steps[p->order[d->first_step + k]]->flops;
+            t.bytes += p->steps[p->order[d->first_step + k]]->bytes;
+        }
+        gpu_program_times(s->device->gpu, seg->program, (size_t)i, &t.start_ns, &t.time_ns);
+        TRY(session_add_time(s, t, err));
+    }
+    return BRAID_OK;
+}
+
+static braid_status run_device(braid_session *s, stage *st, segment *seg, place *places, arena *memory,
+                               braid_error *err) {
+    write_inputs(seg, places);
+    write_run_block(seg, places);
+    TRY(gpu_program_run(s->device->gpu, seg->program, &seg->device_ns, err));
+    s->device_ns += seg->device_ns;
+    TRY(check_errors(seg, err));
+    TRY(profile_steps(s, seg, err));
+    return export_outputs(st, seg, places, memory, err);
+}
+
+/* -------------------------------------------------------------------------------------------- running: host */
+
+braid_status place_to_host(braid_session *s, const tensor_type *type, place *p, arena *memory, braid_error *err) {
+    if (p->host && p->host->data) return BRAID_OK;
+    if (!p->buffer) {
+        size_t bytes;
+        if (p->host && tensor_type_bytes(type, &bytes) && bytes == 0) return BRAID_OK;
+        return error_set(err, BRAID_INTERNAL, "a value is neither on the host nor on the device");
+    }
+    tensor *t;
+    TRY(tensor_new(memory, type->type, type->rank, type->dims, &t, err));
+    TRY(gpu_download(s->device->gpu, p->buffer, p->offset, t->bytes, t->data, err));
+    p->host = t;
+    return BRAID_OK;
+}
+
+static braid_status run_node(braid_session *s, stage *st, int32_t i, place *places, arena *memory, braid_error *err) {
+    const graph *g = st->g;
+    const node *n = g->nodes[i];
+    const tensor **in = arena_array(memory, (size_t)n->n_in + 1, sizeof *in);
+    tensor **out = arena_array(memory, (size_t)n->n_out + 1, sizeof *out);
+    if (!in || !out) return error_memory(err);
+    for (int k = 0; k < n->n_in; k++) {
+        int32_t v = n->in[k];
+        if (v < 0) continue;
+        if (g->values[v]->constant) {
+            TRY(tensor_load(g->values[v]->constant, st->memory, err));
+            in[k] = g->values[v]->constant;
+            continue;
+        }
+        TRY(place_to_host(s, &g->values[v]->type, &places[v], memory, err));
+        in[k] = places[v].host;
+    }
+    uint64_t start = clock_ns();
+    TRY(op_eval(g, n, memory, in, out, err));
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0) places[n->out[k]] = (place){.host = out[k]};
+    if (!s->profile) return BRAID_OK;
+    return session_add_time(s, (braid_step_time){.node = n->name, .op = n->type, .kernel = "host", .start_ns = start,
+                                                 .time_ns = clock_ns() - start}, err);
+}
+
+braid_status segment_run(braid_session *s, stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
+    if (!seg->on_host) return run_device(s, st, seg, places, memory, err);
+    for (int32_t i = 0; i < seg->n_nodes; i++) {
+        char title[256];
+        braid_status status = run_node(s, st, seg->nodes[i], places, memory, err);
+        if (status != BRAID_OK) return error_within(err, status, "%s", node_title(st->g->nodes[seg->nodes[i]], title));
+    }
+    return BRAID_OK;
+}

@@ -1,0 +1,384 @@
+/*
+ * session.c: sessions, the public side: argument checks, base graph, run.
+ */
+#include "api/session.h"
+
+#include <stdio.h>
+
+/* ------------------------------------------------------------------------------------------------ creation */
+
+static braid_status find_input(const braid_session *s, const char *name, int32_t *out, braid_error *err) {
+    for (int32_t i = 0; i < s->base->n_inputs; i++) {
+        if (strcmp(s->base->values[s->base->inputs[i]]->name, name) != 0) continue;
+        *out = i;
+        return BRAID_OK;
+    }
+    return error_set(err, BRAID_ARGUMENT, "the model has no input '%s'", name);
+}
+
+static braid_status bind_symbol(braid_session *s, const braid_dim_value *d, braid_error *err) {
+    if (d->value < 0) return error_set(err, BRAID_ARGUMENT, "dim '%s': %lld is negative", d->symbol, (long long)d->value);
+    bool found = false;
+    for (int32_t i = 0; i < s->base->n_inputs; i++) {
+        tensor_type *t = &s->input_types[i];
+        for (int k = 0; k < t->rank; k++) {
+            const char *name = dim_is_symbol(t->dims[k]) ? s->base->symbols[dim_symbol(t->dims[k])] : NULL;
+            if (!name || strcmp(name, d->symbol) != 0) continue;
+            t->dims[k] = d->value;
+            found = true;
+        }
+    }
+    return found ? BRAID_OK : error_set(err, BRAID_ARGUMENT, "no input has a dim '%s'", d->symbol);
+}
+
+static braid_status bind_shape(braid_session *s, const braid_input_shape *shape, braid_error *err) {
+    int32_t i = 0;
+    TRY(find_input(s, shape->name, &i, err));
+    tensor_type *t = &s->input_types[i];
+    if (shape->rank < 0 || shape->rank > BRAID_MAX_RANK)
+        return error_set(err, BRAID_LIMIT, "input '%s': rank %d, at most %d", shape->name, shape->rank, BRAID_MAX_RANK);
+    if (t->rank >= 0 && t->rank != shape->rank)
+        return error_set(err, BRAID_SHAPE, "input '%s': rank %d, the model says %d", shape->name, shape->rank, t->rank);
+    for (int k = 0; k < shape->rank; k++) {
+        bool fixed = t->rank >= 0 && dim_known(t->dims[k]);
+        if (shape->dims[k] < 0 || (fixed && t->dims[k] != shape->dims[k]))
+            return error_set(err, BRAID_SHAPE, "input '%s': dim %d is %lld, the model says %lld", shape->name, k,
+                             (long long)shape->dims[k], (long long)(fixed ? t->dims[k] : -1));
+        t->dims[k] = shape->dims[k];
+    }
+    t->rank = shape->rank;
+    return BRAID_OK;
+}
+
+static braid_status bind_inputs(braid_session *s, const braid_session_options *o, braid_error *err) {
+    s->input_types = arena_array(s->memory, (size_t)s->base->n_inputs + 1, sizeof *s->input_types);
+    if (!s->input_types) return error_memory(err);
+    for (int32_t i = 0; i < s->base->n_inputs; i++) s->input_types[i] = s->base->values[s->base->inputs[i]]->type;
+    for (size_t i = 0; i < o->n_dims; i++) TRY(bind_symbol(s, &o->dims[i], err));
+    for (size_t i = 0; i < o->n_shapes; i++) TRY(bind_shape(s, &o->shapes[i], err));
+    return BRAID_OK;
+}
+
+/* Every node that cannot run at all is refused now, by name. */
+static braid_status check_support(const braid_session *s, braid_error *err) {
+    for (int32_t i = 0; i < s->base->n_nodes; i++) {
+        const node *n = s->base->nodes[i];
+        char title[256];
+        if (!n->op || (!n->op->eval && !n->op->lower))
+            return error_set(err, BRAID_UNSUPPORTED, "%s, domain '%s': not supported", node_title(n, title),
+                             n->domain[0] ? n->domain : "ai.onnx");
+    }
+    return BRAID_OK;
+}
+
+static braid_status make_base(braid_session *s, const braid_session_options *o, braid_error *err) {
+    uint64_t budget = 64u << 20;
+    if (s->model->m->bytes > budget) budget = s->model->m->bytes;
+    pass_options passes = {.outputs = o->outputs, .n_outputs = o->n_outputs, .fold_budget = budget};
+    TRY(pass_run("prune", s->model->m->g, s->memory, &passes, &s->base, err));
+    TRY(check_support(s, err));
+    for (int round = 0; round < 16; round++) {
+        int32_t before = s->base->n_nodes;
+        TRY(pass_run("fold", s->base, s->memory, &passes, &s->base, err));
+        TRY(pass_run("simplify", s->base, s->memory, &passes, &s->base, err));
+        if (s->base->n_nodes == before) break;
+    }
+    return bind_inputs(s, o, err);
+}
+
+/* With every input shape known the first stage is made at once, so that its errors and its time belong to creation. */
+static braid_status plan_early(braid_session *s, braid_error *err) {
+    size_t n = (size_t)s->base->n_inputs;
+    tensor *types = arena_array(s->memory, n + 1, sizeof *types);
+    place *in = arena_array(s->memory, n + 1, sizeof *in);
+    if (!types || !in) return error_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        if (s->input_types[i].type == BRAID_TYPE_NONE || !tensor_type_static(&s->input_types[i])) return BRAID_OK;
+        types[i].type = s->input_types[i];
+        in[i].host = &types[i];
+    }
+    stage *ignored;
+    return stage_get(s, &s->stages, s->base, in, false, &ignored, err);
+}
+
+static braid_status session_init(braid_session *s, const braid_session_options *o, braid_error *err) {
+    if (!(s->memory = arena_new())) return error_memory(err);
+    if (s->device->gpu) {
+        s->traits = gpu_traits(s->device->gpu);
+        TRY(weights_new(s->device, &s->weights, err));
+    }
+    TRY(make_base(s, o, err));
+    return plan_early(s, err);
+}
+
+braid_status braid_session_create(braid_device *const *devices, size_t n_devices, const braid_model *model,
+                                  const braid_session_options *options, braid_session **out, braid_error *err) {
+    error_clear(err);
+    if (!out) return error_set(err, BRAID_ARGUMENT, "braid_session_create: out is NULL");
+    *out = NULL;
+    if (!devices || n_devices != 1 || !devices[0] || !model)
+        return error_set(err, BRAID_ARGUMENT, "braid_session_create: needs one device and a model");
+    braid_session_options given = {.size = sizeof given};
+    if (options) memcpy(&given, options, options->size < sizeof given ? options->size : sizeof given);
+    braid_session *s = mem_alloc(sizeof *s);
+    if (!s) return error_memory(err);
+    *s = (braid_session){.no_host = given.no_host, .no_fuse = given.no_fuse, .profile = given.profile,
+                         .verify = given.verify, .log = {given.log, given.log_user}};
+    s->device = device_ref(devices[0]);
+    s->model = braid_model_ref(model);
+    pthread_mutex_init(&s->lock, NULL);
+    braid_status status = session_init(s, &given, err);
+    if (status != BRAID_OK) {
+        braid_session_free(s);
+        return status;
+    }
+    *out = s;
+    return BRAID_OK;
+}
+
+void braid_session_free(braid_session *s) {
+    if (!s) return;
+    stage_cache_clear(s, &s->stages);
+    weights_free(s->weights);
+    arena_free(s->memory);
+    mem_free(s->times);
+    braid_model_free(s->model);
+    device_unref(s->device);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s);
+}
+
+/* ------------------------------------------------------------------------------------------------- inputs */
+
+static void shape_text(const tensor_type *t, char *buffer, size_t size) {
+    size_t n = 0;
+    if (size) buffer[0] = 0;
+    for (int i = 0; i < t->rank && n < size; i++) {
+        const char *comma = i ? "," : "";
+        int add = dim_known(t->dims[i]) ? snprintf(buffer + n, size - n, "%s%lld", comma, (long long)t->dims[i])
+                                        : snprintf(buffer + n, size - n, "%s?", comma);
+        n += add > 0 ? (size_t)add : 0;
+    }
+}
+
+/* A dim that the model names must be the same wherever the name stands. */
+static braid_status bind_dim(const braid_session *s, int64_t *symbols, int32_t input, int k, int64_t d,
+                             braid_error *err) {
+    const value *v = s->base->values[s->base->inputs[input]];
+    int64_t wanted = s->input_types[input].dims[k];
+    if (dim_known(wanted)) {
+        if (wanted == d) return BRAID_OK;
+        char expected[160];
+        shape_text(&s->input_types[input], expected, sizeof expected);
+        return error_set(err, BRAID_SHAPE, "input '%s': dim %d is %lld, expected %lld (shape [%s])", v->name, k,
+                         (long long)d, (long long)wanted, expected);
+    }
+    uint32_t id = dim_symbol(wanted);
+    if (id >= (uint32_t)s->base->n_symbols || !s->base->symbols[id]) return BRAID_OK;
+    if (symbols[id] >= 0 && symbols[id] != d)
+        return error_set(err, BRAID_SHAPE, "input '%s': dim %d ('%s') is %lld here and %lld in another input", v->name,
+                         k, s->base->symbols[id], (long long)d, (long long)symbols[id]);
+    symbols[id] = d;
+    return BRAID_OK;
+}
+
+static braid_status check_input(const braid_session *s, int64_t *symbols, int32_t i, const braid_tensor *t,
+                                braid_error *err) {
+    const char *name = s->base->values[s->base->inputs[i]]->name;
+    const tensor_type *wanted = &s->input_types[i];
+    if (wanted->type != BRAID_TYPE_NONE && t->type != wanted->type)
+        return error_set(err, BRAID_TYPE, "input '%s': type %s, expected %s", name, braid_type_name(t->type),
+                         braid_type_name(wanted->type));
+    if (t->rank < 0 || t->rank > BRAID_MAX_RANK)
+        return error_set(err, BRAID_LIMIT, "input '%s': rank %d, at most %d", name, t->rank, BRAID_MAX_RANK);
+    if (wanted->rank >= 0 && t->rank != wanted->rank)
+        return error_set(err, BRAID_SHAPE, "input '%s': rank %d, expected %d", name, t->rank, wanted->rank);
+    for (int k = 0; k < t->rank; k++) {
+        if (t->dims[k] < 0)
+            return error_set(err, BRAID_SHAPE, "input '%s': dim %d is %lld", name, k, (long long)t->dims[k]);
+        if (wanted->rank >= 0) TRY(bind_dim(s, symbols, i, k, t->dims[k], err));
+    }
+    return BRAID_OK;
+}
+
+static braid_status input_place(const braid_session *s, int32_t i, const braid_tensor *t, place *out, arena *memory,
+                                braid_error *err) {
+    const char *name = s->base->values[s->base->inputs[i]]->name;
+    tensor *h = arena_alloc(memory, sizeof *h);
+    if (!h) return error_memory(err);
+    h->type = (tensor_type){.type = t->type, .rank = t->rank};
+    memcpy(h->type.dims, t->dims, sizeof h->type.dims);
+    for (int k = t->rank; k < BRAID_MAX_RANK; k++) h->type.dims[k] = 0;
+    if (!tensor_type_bytes(&h->type, &h->bytes)) return error_set(err, BRAID_LIMIT, "input '%s': too large", name);
+    if (t->bytes < h->bytes)
+        return error_set(err, BRAID_SHAPE, "input '%s': %zu bytes, its shape needs %zu", name, t->bytes, h->bytes);
+    if (h->bytes && !t->data) return error_set(err, BRAID_ARGUMENT, "input '%s': no data", name);
+    h->data = t->data;
+    *out = (place){.host = h};
+    return BRAID_OK;
+}
+
+braid_status session_inputs(braid_session *s, const braid_tensor *in, size_t n_in, place *places, arena *memory,
+                            braid_error *err) {
+    int64_t *symbols = arena_array(memory, (size_t)s->base->n_symbols + 1, sizeof *symbols);
+    if (!symbols) return error_memory(err);
+    for (int32_t i = 0; i < s->base->n_symbols; i++) symbols[i] = -1;
+    for (size_t k = 0; k < n_in; k++) {
+        int32_t i = 0;
+        if (!in[k].name) return error_set(err, BRAID_ARGUMENT, "input tensor %zu has no name", k);
+        TRY(find_input(s, in[k].name, &i, err));
+        if (places[i].host) return error_set(err, BRAID_ARGUMENT, "input '%s' is given twice", in[k].name);
+        TRY(check_input(s, symbols, i, &in[k], err));
+        TRY(input_place(s, i, &in[k], &places[i], memory, err));
+    }
+    for (int32_t i = 0; i < s->base->n_inputs; i++)
+        if (!places[i].host)
+            return error_set(err, BRAID_ARGUMENT, "input '%s' is missing", s->base->values[s->base->inputs[i]]->name);
+    return BRAID_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ outputs */
+
+static braid_status find_output(const braid_session *s, const braid_tensor *t, size_t k, int32_t *out,
+                                braid_error *err) {
+    if (!t->name && k < (size_t)s->base->n_outputs) {
+        *out = (int32_t)k;
+        return BRAID_OK;
+    }
+    for (int32_t i = 0; t->name && i < s->base->n_outputs; i++) {
+        if (strcmp(s->base->output_names[i], t->name) != 0) continue;
+        *out = i;
+        return BRAID_OK;
+    }
+    return error_set(err, BRAID_ARGUMENT, "the session has no output '%s'", t->name ? t->name : "?");
+}
+
+/* One block: the pointers, then the characters. */
+static braid_status copy_strings(const tensor *from, braid_tensor *to, braid_error *err) {
+    int64_t count = 0;
+    tensor_type_count(&from->type, &count);
+    const char *const *in = from->data;
+    size_t total = (size_t)count * sizeof(char *) + 1;
+    for (int64_t i = 0; i < count; i++) total += strlen(in[i] ? in[i] : "") + 1;
+    if (to->data) return error_set(err, BRAID_ARGUMENT, "string output '%s' must be allocated by braid", to->name);
+    const char **list = mem_alloc(total);
+    if (!list) return error_memory(err);
+    char *at = (char *)(list + count);
+    for (int64_t i = 0; i < count; i++) {
+        list[i] = at;
+        at = stpcpy(at, in[i] ? in[i] : "") + 1;
+    }
+    to->data = list;
+    to->bytes = total;
+    to->flags |= BRAID_TENSOR_OWNED;
+    return BRAID_OK;
+}
+
+static braid_status deliver(braid_session *s, int32_t i, place *from, braid_tensor *to, arena *memory,
+                            braid_error *err) {
+    to->name = s->base->output_names[i];
+    TRY(place_to_host(s, &from->host->type, from, memory, err));
+    const tensor *t = from->host;
+    size_t needed = t->bytes, room = to->bytes;
+    to->type = t->type.type;
+    to->rank = t->type.rank;
+    memcpy(to->dims, t->type.dims, sizeof to->dims);
+    if (t->type.type == BRAID_STRING) return copy_strings(t, to, err);
+    tensor_type_bytes(&t->type, &needed);
+    if (!to->data) {
+        if (!(to->data = mem_alloc(needed ? needed : 1))) return error_memory(err);
+        to->flags |= BRAID_TENSOR_OWNED;
+    } else if (room < needed) {
+        return error_set(err, BRAID_SHAPE, "output '%s': the buffer has %zu bytes, %zu are needed", to->name, room,
+                         needed);
+    }
+    if (needed) memcpy(to->data, t->data, needed);
+    to->bytes = needed;
+    return BRAID_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- run */
+
+static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t n_in, braid_tensor *out, size_t n_out,
+                               arena *memory, braid_error *err) {
+    place *inputs = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *inputs);
+    place *outputs = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *outputs);
+    int32_t *wanted = arena_array(memory, n_out + 1, sizeof *wanted);
+    if (!inputs || !outputs || !wanted) return error_memory(err);
+    TRY(session_inputs(s, in, n_in, inputs, memory, err));
+    for (size_t k = 0; k < n_out; k++) TRY(find_output(s, &out[k], k, &wanted[k], err));
+    s->device_ns = 0;
+    s->n_times = 0;
+    stage *st;
+    TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
+    TRY(stage_run(s, st, inputs, outputs, memory, err));
+    for (size_t k = 0; k < n_out; k++) TRY(deliver(s, wanted[k], &outputs[wanted[k]], &out[k], memory, err));
+    return BRAID_OK;
+}
+
+braid_status braid_session_run(braid_session *s, size_t lanes, const braid_tensor *in, size_t n_in, braid_tensor *out,
+                               size_t n_out, braid_error *err) {
+    error_clear(err);
+    if (!s || (n_in && !in) || (n_out && !out)) return error_set(err, BRAID_ARGUMENT, "braid_session_run: a pointer is NULL");
+    if (lanes != 1) return error_set(err, BRAID_UNSUPPORTED, "lanes: %zu asked for, this version runs one", lanes);
+    arena *memory = arena_new();
+    if (!memory) return error_memory(err);
+    pthread_mutex_lock(&s->lock);
+    braid_status status = run_locked(s, in, n_in, out, n_out, memory, err);
+    pthread_mutex_unlock(&s->lock);
+    for (size_t k = 0; status != BRAID_OK && k < n_out; k++)
+        if (out[k].flags & BRAID_TENSOR_OWNED) braid_tensor_free(&out[k]);
+    arena_free(memory);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ reports */
+
+braid_status session_add_time(braid_session *s, braid_step_time t, braid_error *err) {
+    if (s->n_times == s->cap_times) {
+        size_t wanted = s->cap_times ? s->cap_times * 2 : 256;
+        braid_step_time *grown = mem_realloc(s->times, wanted * sizeof *grown);
+        if (!grown) return error_memory(err);
+        s->times = grown;
+        s->cap_times = wanted;
+    }
+    s->times[s->n_times++] = t;
+    return BRAID_OK;
+}
+
+uint64_t braid_session_device_ns(const braid_session *s) { return s ? s->device_ns : 0; }
+
+size_t braid_session_profile(const braid_session *s, const braid_step_time **out) {
+    if (out) *out = s ? s->times : NULL;
+    return s ? s->n_times : 0;
+}
+
+static void add_stage_stats(const stage *st, braid_plan_stats *out) {
+    for (int32_t i = 0; i < st->n_segments; i++) {
+        const segment *seg = &st->segments[i];
+        out->phases++;
+        if (seg->on_host) {
+            out->host_steps += (uint64_t)seg->n_nodes;
+            continue;
+        }
+        const plan *p = seg->p;
+        out->steps += (uint64_t)p->n_steps;
+        out->dispatches += (uint64_t)p->n_dispatches;
+        out->waves += (uint64_t)p->n_waves;
+        out->barriers += p->n_waves > 0 ? (uint64_t)p->n_waves - 1 : 0;
+        out->arena_bytes += p->arena_bytes;
+        out->arena_bound += p->arena_bound;
+    }
+    if (st->rest_stages.first) add_stage_stats(st->rest_stages.first, out);
+}
+
+void braid_session_stats(const braid_session *s, braid_plan_stats *out) {
+    if (!out) return;
+    *out = (braid_plan_stats){0};
+    if (!s) return;
+    pthread_mutex_lock((pthread_mutex_t *)&s->lock);
+    if (s->stages.first) add_stage_stats(s->stages.first, out);
+    out->weight_bytes = weights_bytes(s->weights);
+    if (s->device->gpu) out->pipelines = gpu_pipeline_count(s->device->gpu);
+    pthread_mutex_unlock((pthread_mutex_t *)&s->lock);
+}

@@ -1,0 +1,131 @@
+/*
+ * session.h: how a run is carried out.
+ *
+ *   session ── base graph (pruned, folded, symbols left) ── weights (one copy per device)
+ *         └─ stages, one per set of input shapes (small cache)
+ *               stage ── graph with static shapes, fused
+ *                   ├─ segments: GPU programs and host steps by turns
+ *                   └─ rest: what could not be planned yet (shapes that depend on data); a graph of its own whose
+ *                      stages are cached under the shapes and small integer values that reach it
+ *
+ * Most models are one stage with one GPU segment.
+ */
+#ifndef BRAID_SESSION_H
+#define BRAID_SESSION_H
+
+#include <pthread.h>
+
+#include "api/api.h"
+#include "gpu/gpu.h"
+#include "ops/op.h"
+#include "pass/pass.h"
+#include "plan/plan.h"
+
+struct braid_device {
+    gpu *gpu; /* NULL: the host */
+    logger log;
+    int references;
+    pthread_mutex_t lock;
+};
+braid_device *device_ref(braid_device *);
+void device_unref(braid_device *);
+
+/* ---- weights.c: constants on the device, one copy per session. */
+typedef struct weights weights;
+braid_status weights_new(braid_device *, weights **out, braid_error *err);
+void weights_free(weights *);
+uint64_t weights_bytes(const weights *);
+/* Gives every CONST storage of the plan its address, uploading what is not there yet. What operators made for this plan
+   goes to *own, which the caller frees. */
+braid_status weights_place(weights *, plan *, gpu_buffer *own, braid_error *err);
+
+/* ---- where a value is during a run */
+typedef struct place {
+    tensor *host;            /* content on the host, or NULL */
+    const gpu_buffer *buffer; /* content on the device, or NULL */
+    uint64_t offset;
+} place;
+
+/* ---- segments (segment.c): consecutive work of one kind. */
+typedef struct segment {
+    bool on_host;
+    /* host: nodes of the stage's graph, in order */
+    int32_t *nodes;
+    int32_t n_nodes;
+    /* device: a graph of its own; *_of name its values by the stage graph's numbers */
+    graph *g;
+    int32_t *input_of, *output_of;
+    bool *input_uploaded; /* comes from the host */
+    bool *output_wanted;  /* goes to the host */
+    plan *p;
+    gpu_program *program;
+    gpu_buffer rows, run, io, upload, download, constants;
+    gpu_buffer *blocks;
+    uint64_t *input_offset, *output_offset; /* in io; outputs by plan output number */
+    int32_t *export_of; /* graph output i: plan output number, or -1 - (graph input number), or INT32_MIN: constant */
+    uint64_t device_ns;
+} segment;
+
+typedef struct stage stage;
+typedef struct stage_cache {
+    stage *first;
+    int count;
+} stage_cache;
+
+struct stage {
+    stage *next;
+    uint64_t used; /* for eviction */
+    arena *memory;
+    graph *g;
+    tensor_type *key_types; /* of the inputs */
+    tensor **key_values;    /* baked inputs, NULL otherwise */
+    segment *segments;
+    int32_t n_segments;
+    graph *rest; /* NULL: everything is planned */
+    int32_t *rest_input_of;  /* stage value of each rest input */
+    int32_t *rest_output_of; /* stage graph output number of each rest output */
+    stage_cache rest_stages;
+};
+
+struct braid_session {
+    pthread_mutex_t lock;
+    braid_device *device;
+    braid_model *model;
+    arena *memory;
+    graph *base;
+    weights *weights;
+    stage_cache stages;
+    uint64_t clock;
+    bool no_host, no_fuse, profile, verify;
+    bool keep_all; /* stages made now export every value (compare) */
+    logger log;
+    const device_traits *traits; /* NULL: host */
+    uint64_t device_ns;
+    braid_step_time *times;
+    size_t n_times, cap_times;
+    tensor_type *input_types; /* as asked for at creation; may hold symbols */
+};
+
+/* Checks the caller's tensors against the model and makes them places, by input number. */
+braid_status session_inputs(braid_session *, const braid_tensor *in, size_t n_in, place *places, arena *memory,
+                            braid_error *err);
+
+/* ---- stage.c */
+/* Finds or makes the stage of `cache` for graph g with these inputs. baked: small integer inputs count as constants. */
+braid_status stage_get(braid_session *, stage_cache *, const graph *g, const place *in, bool baked, stage **out,
+                       braid_error *err);
+void stage_cache_clear(braid_session *, stage_cache *);
+/* Runs it: in[] by graph input, out[] by graph output. Host results live in `memory`. */
+braid_status stage_run(braid_session *, stage *, const place *in, place *out, arena *memory, braid_error *err);
+/* Is this input small enough, and of a type, to be baked into a plan. */
+bool stage_bakes(const tensor_type *);
+
+/* ---- segment.c */
+braid_status segment_compile(braid_session *, stage *, segment *, plan *ready, braid_error *err);
+braid_status segment_run(braid_session *, stage *, segment *, place *places, arena *memory, braid_error *err);
+void segment_free(braid_session *, segment *);
+/* Makes a value's host tensor from wherever it is. */
+braid_status place_to_host(braid_session *, const tensor_type *, place *, arena *memory, braid_error *err);
+braid_status session_add_time(braid_session *, braid_step_time, braid_error *err);
+
+#endif
