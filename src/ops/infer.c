@@ -213,6 +213,10 @@ static braid_status infer_node(graph *g, node *n, braid_error *err) {
     return BRAID_OK;
 }
 
+void graph_find_ops(graph *g) {
+    for (int32_t i = 0; i < g->n_nodes; i++) g->nodes[i]->op = op_find(g->nodes[i]->domain, g->nodes[i]->type);
+}
+
 braid_status graph_infer(graph *g, braid_error *err) {
     char title[256];
     for (int32_t i = 0; i < g->n_nodes; i++) {

@@ -198,6 +198,8 @@ braid_status op_check(const node *, braid_error *err);
 /* "node 'name' (Conv-11)" for error_within; the buffer is the caller's. */
 const char *node_title(const node *, char buffer[static 256]);
 
+/* Looks up every node's row (of a parsed graph). */
+void graph_find_ops(graph *);
 /* Infers every value of the graph from its inputs, initializers and constants (infer.c). Errors name the node. */
 braid_status graph_infer(graph *, braid_error *err);
 
