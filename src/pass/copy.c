@@ -31,8 +31,10 @@ braid_status copier_new(copier *c, const graph *from, arena *memory, braid_error
     c->to->ir_version = from->ir_version;
     c->to->opset = from->opset;
     c->to->parent = from->parent;
-    c->to->symbols = arena_copy(memory, from->symbols, ((size_t)from->n_symbols + 1) * sizeof *from->symbols);
-    if (from->n_symbols && !c->to->symbols) return error_memory(err);
+    if (from->n_symbols) {
+        c->to->symbols = arena_copy(memory, from->symbols, (size_t)from->n_symbols * sizeof *from->symbols);
+        if (!c->to->symbols) return error_memory(err);
+    }
     c->to->n_symbols = c->to->cap_symbols = from->n_symbols;
     for (int32_t i = 0; i < from->n_inputs; i++) TRY(copy_input(c, i));
     return BRAID_OK;
