@@ -9,8 +9,10 @@
 struct braid_model {
     arena *memory;
     onnx_model *m;
-    file **files; /* kept open while the model lives */
+    file *source;
+    file **files; /* external data; like the source kept open while the model lives */
     size_t n_files;
+    braid_port *inputs, *outputs;
     logger log;
     int references; /* atomic */
 };

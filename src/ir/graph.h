@@ -191,6 +191,8 @@ braid_status graph_verify(const graph *, braid_error *err);
  * complex) print as `hex "..."`. Large constants print as `constant <n bytes>` and do not parse. Followed elements are
  * not printed. The parser wants values defined before they are used and leaves node.op NULL; `#` starts a comment. */
 void graph_print(const graph *, text *);
+/* `axis = 1, mode = "linear"`; subgraphs as `graph`. */
+void node_print_attributes(const node *, text *);
 braid_status graph_parse(arena *, const char *source, graph **out, braid_error *err);
 
 #endif

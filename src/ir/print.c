@@ -228,6 +228,18 @@ static void print_attribute(printer *p, const attribute *a, const scope *in, int
     }
 }
 
+void node_print_attributes(const node *n, text *t) {
+    printer p = {.t = t};
+    for (int i = 0; i < n->n_attributes; i++) {
+        const attribute *a = &n->attributes[i];
+        if (i) text_add(t, ", ");
+        if (a->kind == ATTRIBUTE_GRAPH || a->kind == ATTRIBUTE_GRAPHS)
+            text_add(t, "%s = graph", a->name);
+        else
+            print_attribute(&p, a, NULL, 0);
+    }
+}
+
 static void print_epilogue(text *t, const node *n) {
     const program *e = n->epilogue;
     text_add(t, " epilogue {%d", n->n_root);

@@ -193,8 +193,10 @@ typedef struct op {
 const op *op_find(const char *domain, const char *name);
 /* The i-th row, NULL past the end. */
 const op *op_at(size_t i);
-/* Checks arity and attribute kinds of a node against its row. */
+/* Checks arity and attribute kinds of a node against its row: MODEL. Inputs below min_in must be present. */
 braid_status op_check(const node *, braid_error *err);
+/* Attribute kinds alone: what an upgrade may rely on. */
+braid_status op_check_attributes(const node *, braid_error *err);
 /* "node 'name' (Conv-11)" for error_within; the buffer is the caller's. */
 const char *node_title(const node *, char buffer[static 256]);
 
