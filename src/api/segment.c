@@ -195,6 +195,8 @@ static braid_status export_outputs(stage *st, segment *seg, place *places, arena
             tensor *t = arena_copy(memory, constant, sizeof *constant);
             if (!t) return error_memory(err);
             t->type = *type;
+            t->data = (uint8_t *)t->data + plan_offset(seg->p, seg->g->outputs[i]);
+            t->bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes;
             places[v] = (place){.host = t};
             continue;
         }
@@ -202,14 +204,18 @@ static braid_status export_outputs(stage *st, segment *seg, place *places, arena
         if (!t) return error_memory(err);
         t->type = *type;
         if (k < 0) { /* a view of an input */
+            uint64_t inside = plan_offset(seg->p, seg->g->outputs[i]);
             places[v] = places[seg->input_of[-1 - k]];
-            if (places[v].host) *t = (tensor){.type = *type, .data = places[v].host->data, .bytes = places[v].host->bytes};
+            places[v].offset += inside;
+            *t = (tensor){.type = *type, .bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes};
+            if (places[v].host && places[v].host->data) t->data = (uint8_t *)places[v].host->data + inside;
             places[v].host = t;
             continue;
         }
-        t->bytes = (size_t)output_bytes(seg, k);
-        if (seg->output_wanted[i]) t->data = from + seg->output_offset[k];
-        places[v] = (place){.host = t, .buffer = &seg->io, .offset = seg->output_offset[k]};
+        uint64_t at = seg->output_offset[k] + plan_offset(seg->p, seg->g->outputs[i]);
+        t->bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes;
+        if (seg->output_wanted[i]) t->data = from + at;
+        places[v] = (place){.host = t, .buffer = &seg->io, .offset = at};
     }
     return BRAID_OK;
 }

@@ -143,6 +143,11 @@ int32_t lower_scratch(lowering *, uint64_t bytes);
 int32_t lower_constant(lowering *, const void *bytes, size_t n);
 /* Output i shares the storage of input j, byte for byte (Reshape and kin). */
 braid_status lower_alias(lowering *, int out, int in);
+/* Output i is a part of input j, from byte `offset` on (a multiple of 16, for the readers' vector loads). */
+braid_status lower_part(lowering *, int out, int in, uint64_t offset);
+/* Has input j's producer write straight into output i at byte `offset` (a multiple of 16), so that no copy is needed.
+   False when that cannot be: copy it then. */
+bool lower_place(lowering *, int in, int out, uint64_t offset);
 /* A new step; NULL on failure. The row is copied. tiles 0: the step is dropped (nothing to do). */
 step *lower_step(lowering *, const char *kernel, const void *row, size_t row_bytes, uint64_t tiles, uint32_t group);
 braid_status lower_spec(lowering *, step *, uint32_t id, uint32_t value);

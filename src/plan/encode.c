@@ -7,10 +7,11 @@
 
 static operand encode_operand(const plan *p, const step_operand *o, uint32_t lanes) {
     const storage *s = &p->storages[plan_root(p, o->storage)];
-    operand e = {.base = o->offset, .lane_stride = s->stride, .kind = OPERAND_BINDING};
+    uint64_t inside = plan_offset(p, o->storage) + o->offset;
+    operand e = {.base = inside, .lane_stride = s->stride, .kind = OPERAND_BINDING};
     switch (s->kind) {
     case STORAGE_CONST:
-        e = (operand){.base = s->offset + o->offset, .kind = OPERAND_DIRECT};
+        e = (operand){.base = s->offset + inside, .kind = OPERAND_DIRECT};
         break;
     case STORAGE_INPUT: /* the binding carries the caller's stride */
         e.index = plan_binding_input(p, s->index);

@@ -3,7 +3,7 @@
  */
 #include "plan/plan.h"
 
-enum { STORAGE_ALIGN = 256 };
+enum { STORAGE_ALIGN = 256, PLACE_ALIGN = 16 /* what kernels' vector loads need */ };
 
 static void *grow(arena *memory, void *old, int32_t count, int32_t *capacity, size_t size) {
     if (count < *capacity) return old;
@@ -28,6 +28,12 @@ static int32_t storage_add(plan *p, storage_kind kind, uint64_t bytes) {
 int32_t plan_root(const plan *p, int32_t s) {
     while (p->storages[s].alias != s) s = p->storages[s].alias;
     return s;
+}
+
+uint64_t plan_offset(const plan *p, int32_t s) {
+    uint64_t offset = 0;
+    for (; p->storages[s].alias != s; s = p->storages[s].alias) offset += p->storages[s].alias_offset;
+    return offset;
 }
 
 /* ------------------------------------------------------------------------------------------------ helpers */
@@ -58,15 +64,29 @@ int32_t lower_constant(lowering *l, const void *bytes, size_t n) {
     return s;
 }
 
-braid_status lower_alias(lowering *l, int out, int in) {
+braid_status lower_alias(lowering *l, int out, int in) { return lower_part(l, out, in, 0); }
+
+braid_status lower_part(lowering *l, int out, int in, uint64_t offset) {
     plan *p = l->planner;
-    int32_t to = l->node->out[out], from = plan_root(p, l->node->in[in]);
+    int32_t to = l->node->out[out], from = l->node->in[in];
     if (to < 0) return BRAID_OK;
-    if (p->storages[to].bytes != p->storages[from].bytes)
-        return error_set(l->err, BRAID_INTERNAL, "output %d has %llu bytes, its view %llu", out,
-                         (unsigned long long)p->storages[to].bytes, (unsigned long long)p->storages[from].bytes);
+    if (offset > p->storages[from].bytes || p->storages[to].bytes > p->storages[from].bytes - offset)
+        return error_set(l->err, BRAID_INTERNAL, "output %d lies outside the tensor it is a view of", out);
     p->storages[to].alias = from;
+    p->storages[to].alias_offset = offset;
     return BRAID_OK;
+}
+
+/* The input's bytes must belong to a storage of their own that a step of this plan makes, and nobody else may have
+   placed it already. */
+bool lower_place(lowering *l, int in, int out, uint64_t offset) {
+    plan *p = l->planner;
+    int32_t parent = l->node->out[out], part = plan_root(p, l->node->in[in]);
+    if (parent < 0 || offset % PLACE_ALIGN || p->storages[part].kind != STORAGE_ARENA || part == parent) return false;
+    if (p->storages[part].bytes != p->storages[l->node->in[in]].bytes) return false;
+    p->storages[part].alias = parent;
+    p->storages[part].alias_offset = offset;
+    return true;
 }
 
 step *lower_step(lowering *l, const char *kernel, const void *row, size_t row_bytes, uint64_t tiles, uint32_t group) {

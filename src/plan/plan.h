@@ -24,6 +24,7 @@ typedef enum storage_kind { STORAGE_NONE, STORAGE_ARENA, STORAGE_CONST, STORAGE_
 typedef struct storage {
     storage_kind kind;
     int32_t alias;       /* storage that holds the bytes; itself when it owns them */
+    uint64_t alias_offset; /* where in it */
     uint64_t bytes;      /* of one lane */
     uint64_t stride;     /* bytes, aligned: distance between lanes */
     int32_t first, last; /* waves alive, ARENA; first > last: never touched */
@@ -68,8 +69,9 @@ typedef struct plan_options {
 
 /* Lowers, schedules and places g, whose types are all static. The plan lives in `memory`. */
 braid_status plan_new(const graph *g, arena *memory, const plan_options *, plan **out, braid_error *err);
-/* Follows aliases. */
-int32_t plan_root(const plan *, int32_t storage);
+/* Follows aliases: the storage that owns the bytes, and where in it a storage begins. */
+int32_t plan_root(const plan *, int32_t id);
+uint64_t plan_offset(const plan *, int32_t id);
 /* Number of bindings of the run block, and where inputs and outputs start in it. */
 static inline uint32_t plan_binding_input(const plan *p, uint32_t i) { return (uint32_t)p->n_blocks + i; }
 static inline uint32_t plan_binding_output(const plan *p, uint32_t i) {

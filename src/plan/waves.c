@@ -19,7 +19,8 @@ typedef struct touch {
 
 static bool must_wait(const plan *p, const step *later, const step_operand *o, const touch *t) {
     if (!((o->access | t->access) & ACCESS_WRITE)) return false;
-    if (o->offset >= t->end || t->begin >= o->offset + o->bytes) return false;
+    uint64_t begin = plan_offset(p, o->storage) + o->offset;
+    if (begin >= t->end || t->begin >= begin + o->bytes) return false;
     bool both_write_only = o->access == ACCESS_WRITE && t->access == ACCESS_WRITE;
     return !(both_write_only && p->steps[t->step]->node == later->node);
 }
@@ -44,7 +45,8 @@ static braid_status schedule(plan *p, braid_error *err) {
             if (p->storages[root].kind == STORAGE_CONST || p->storages[root].kind == STORAGE_INPUT) continue;
             touch *t = arena_alloc(p->memory, sizeof *t);
             if (!t) return error_memory(err);
-            *t = (touch){touches[root], i, o->offset, o->offset + o->bytes, o->access};
+            uint64_t begin = plan_offset(p, o->storage) + o->offset;
+            *t = (touch){touches[root], i, begin, begin + o->bytes, o->access};
             touches[root] = t;
         }
     }
