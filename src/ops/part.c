@@ -101,6 +101,16 @@ static braid_status concat_eval(eval *e) {
     return BRAID_OK;
 }
 
+/* With nothing but ones before the axis, a part is one run of bytes: *offset is where element `at` of the axis begins. */
+static bool part_run(const tensor_type *whole, int axis, int64_t at, uint64_t *offset) {
+    int64_t elements = at;
+    for (int i = 0; i < axis; i++)
+        if (whole->dims[i] != 1) return false;
+    for (int i = axis + 1; i < whole->rank; i++) elements *= whole->dims[i]; /* below the checked element count */
+    *offset = (uint64_t)elements * (uint64_t)(type_bits(whole->type) / 8);
+    return true;
+}
+
 static braid_status concat_lower(lowering *l) {
     const tensor_type *out = lower_out(l, 0);
     int axis;
@@ -108,7 +118,8 @@ static braid_status concat_lower(lowering *l) {
     int64_t at = 0;
     for (int i = 0; i < l->node->n_in; i++) {
         region r = part_region(lower_in(l, i), out, axis, at, true);
-        TRY(region_lower(l, i, 0, &r));
+        uint64_t offset;
+        if (!part_run(out, axis, at, &offset) || !lower_place(l, i, 0, offset)) TRY(region_lower(l, i, 0, &r));
         at += lower_in(l, i)->dims[axis];
     }
     return BRAID_OK;
@@ -215,7 +226,9 @@ static braid_status split_lower(lowering *l) {
         if (!out && l->node->n_in > 1 && l->node->in[1] >= 0 && count < 0) return BRAID_UNSUPPORTED;
         if (out) {
             region r = part_region(out, in, axis, at, false);
-            TRY(region_lower(l, 0, i, &r));
+            uint64_t offset;
+            bool in_place = part_run(in, axis, at, &offset) && offset % 16 == 0;
+            TRY(in_place ? lower_part(l, i, 0, offset) : region_lower(l, 0, i, &r));
         }
         at += out ? out->dims[axis] : count < 0 ? part : sizes[i];
     }
