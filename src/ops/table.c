@@ -9,7 +9,16 @@
     X(move_ops) \
     X(part_ops) \
     X(index_ops) \
-    X(pad_ops)
+    X(pad_ops) \
+    X(reduce_ops) \
+    X(arg_ops) \
+    X(softmax_ops) \
+    X(scan_ops) \
+    X(norm_ops) \
+    X(lrn_ops) \
+    X(sort_ops) \
+    X(loss_ops) \
+    X(det_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)
