@@ -1,0 +1,196 @@
+#version 460
+//! variant float
+//! variant double -DFLOAT64
+// norm: layer, RMS, instance, group and Lp normalisation over rows (rows/norm.h). The mean is corrected by the mean of
+// what is left after it was taken away, so a mean far larger than the spread costs no digits. A row is kept in the
+// registers of its team where it fits (VALUES > 0), otherwise it is read three times.
+#extension GL_GOOGLE_include_directive : require
+#include "lib/abi.glsl"
+#include "lib/team.glsl"
+#include "lib/vector.glsl"
+#include "rows/norm.h"
+
+layout(constant_id = SPEC_KIND) const uint KIND = 0u;
+layout(constant_id = SPEC_TYPE_X) const uint TYPE_X = 1u;
+layout(constant_id = SPEC_TYPE_Y) const uint TYPE_Y = 1u;
+layout(constant_id = SPEC_TYPE_SCALE) const uint TYPE_SCALE = 1u;
+layout(constant_id = SPEC_TYPE_BIAS) const uint TYPE_BIAS = 1u;
+layout(constant_id = SPEC_TYPE_SIDE) const uint TYPE_SIDE = 1u;
+layout(constant_id = SPEC_FLAGS) const uint FLAGS = 0u;
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_norm r; };
+
+#ifdef FLOAT64
+#define real4 dvec4
+#define real2 dvec2
+#define SHUFFLE1(x, m) packDouble2x32(subgroupShuffleXor(unpackDouble2x32(x), m))
+#define SHUFFLE2(v, m) dvec2(SHUFFLE1(v.x, m), SHUFFLE1(v.y, m))
+#else
+#define real4 vec4
+#define real2 vec2
+#define SHUFFLE2(v, m) subgroupShuffleXor(v, m)
+#endif
+
+const uint STEP = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
+const uint KEPT = VALUES > 0u ? VALUES : 4u;
+const bool CENTRED = KIND == NORM_KIND_STANDARD || KIND == NORM_KIND_MVN;
+
+shared real2 pool[GROUP];
+real2 join_sum(real2 a, real2 b) { return a + b; }
+TEAM_FUNCTION(team_sum, real2, pool, SHUFFLE2, join_sum)
+
+uint64_t x, y, scale, bias;
+uint count;
+row_ref row;
+
+real4 read4(uint k) {
+#ifndef FLOAT64
+    if (VECTOR == 1u) return load_float4(x, k, TYPE_X);
+#endif
+    return real4(load_real(x, rows_reduce(row.r.view, k), TYPE_X), real(0), real(0), real(0));
+}
+void write4(uint k, real4 v) {
+#ifndef FLOAT64
+    if (VECTOR == 1u) {
+        store_float4(y, k, TYPE_Y, v);
+        return;
+    }
+#endif
+    store_real(y, rows_reduce(row.r.view, k), TYPE_Y, v.x);
+}
+
+// Offset of row `at`, or of element k of a row, in scale or bias.
+uint keep_offset(uint stride[ROWS_AXES], uint at) {
+    uint offset = 0u;
+    [[unroll]] for (int d = ROWS_AXES - 1; d >= 0; d--) {
+        if (uint(d) < KEEP) {
+            uint next = at / row.r.view.keep_size[d];
+            offset += (at - next * row.r.view.keep_size[d]) * stride[d];
+            at = next;
+        }
+    }
+    return offset;
+}
+uint reduce_offset(uint stride[ROWS_AXES], uint k) {
+    if (REDUCE == 1u) return k * stride[0];
+    uint offset = 0u;
+    [[unroll]] for (int d = ROWS_AXES - 1; d >= 0; d--) {
+        if (uint(d) < REDUCE) {
+            uint next = k / row.r.view.reduce_size[d];
+            offset += (k - next * row.r.view.reduce_size[d]) * stride[d];
+            k = next;
+        }
+    }
+    return offset;
+}
+real4 factor4(uint64_t base, uint type, bool whole_row, bool unit, uint stride[ROWS_AXES], uint k) {
+    if (whole_row) return real4(load_real(base, 0u, type));
+#ifndef FLOAT64
+    if (unit) return load_float4(base, k, type);
+#endif
+    real4 v;
+    [[unroll]] for (uint j = 0u; j < STEP; j++) v[j] = load_real(base, reduce_offset(stride, k + j), type);
+    return v;
+}
+real4 affine(real4 v, uint k) {
+    if ((FLAGS & NORM_FLAG_SCALE) != 0u)
+        v *= factor4(scale, TYPE_SCALE, (FLAGS & NORM_FLAG_SCALE_ROW) != 0u, (FLAGS & NORM_FLAG_SCALE_UNIT) != 0u,
+                     row.r.scale_reduce, k);
+    if ((FLAGS & NORM_FLAG_BIAS) != 0u)
+        v += factor4(bias, TYPE_BIAS, (FLAGS & NORM_FLAG_BIAS_ROW) != 0u, (FLAGS & NORM_FLAG_BIAS_UNIT) != 0u,
+                     row.r.bias_reduce, k);
+    return v;
+}
+
+// (sum of d, sum of its size), d = x - mean.
+real2 spread(real2 sums, real d) {
+    return real2(sums.x + d, sums.y + (KIND == NORM_KIND_L1 ? abs(d) : d * d));
+}
+// From the sums: (what is missing in the mean, factor).
+real2 conclude(real2 sums, real n, real epsilon) {
+    real rest = CENTRED ? sums.x / n : real(0);
+    real square = max(sums.y / n - rest * rest, real(0));
+    if (sums.y != sums.y) square = sums.y;
+    if (KIND == NORM_KIND_MVN) return real2(rest, real(1) / (sqrt(square) + epsilon));
+    if (KIND == NORM_KIND_L1) return real2(real(0), sums.y == real(0) ? real(0) : real(1) / sums.y);
+    if (KIND == NORM_KIND_L2) return real2(real(0), sums.y == real(0) ? real(0) : real(1) / sqrt(sums.y));
+    return real2(rest, real(1) / sqrt(square + epsilon));
+}
+
+// Both return (mean, factor). Slot i of a member holds element (i / STEP * TEAM + member) * STEP + i % STEP.
+real2 solve_kept(bool inside) {
+    real v[KEPT];
+    uint member = team_member();
+    real2 sums = real2(0);
+    real mean = real(0);
+    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
+        uint k = (i / STEP * TEAM + member) * STEP;
+        real4 e = real4(0);
+        if (inside && k < count) e = read4(k);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+            v[i + j] = e[j];
+            sums.x += e[j];
+        }
+    }
+    if (CENTRED) mean = team_sum(sums).x / real(count);
+    sums = real2(0);
+    [[unroll]] for (uint i = 0u; i < KEPT; i++) {
+        uint k = (i / STEP * TEAM + member) * STEP + i % STEP;
+        v[i] -= mean;
+        if (k < count) sums = spread(sums, v[i]);
+    }
+    real2 end = conclude(team_sum(sums), real(count), real(row.r.epsilon));
+    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
+        uint k = (i / STEP * TEAM + member) * STEP;
+        real4 e = real4(0);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) e[j] = (v[i + j] - end.x) * end.y;
+        if (inside && k < count) write4(k, affine(e, k));
+    }
+    return real2(mean + end.x, end.y);
+}
+
+real2 solve_again(bool inside) {
+    uint first = team_member() * STEP, stop = inside ? count : 0u;
+    real2 sums = real2(0);
+    real mean = real(0);
+    if (CENTRED) {
+        for (uint k = first; k < stop; k += TEAM * STEP) {
+            real4 e = read4(k);
+            [[unroll]] for (uint j = 0u; j < STEP; j++) sums.x += e[j];
+        }
+        mean = team_sum(sums).x / real(count);
+        sums = real2(0);
+    }
+    for (uint k = first; k < stop; k += TEAM * STEP) {
+        real4 e = read4(k);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) sums = spread(sums, e[j] - mean);
+    }
+    real2 end = conclude(team_sum(sums), real(count), real(row.r.epsilon));
+    for (uint k = first; k < stop; k += TEAM * STEP) {
+        real4 e = ((read4(k) - mean) - end.x) * end.y;
+        write4(k, affine(e, k));
+    }
+    return real2(mean + end.x, end.y);
+}
+
+void main() {
+    place p;
+    if (!place_find(p)) return;
+    row = row_ref(p.row);
+    uint at = p.tile * COLS + team_column();
+    bool inside = at < row.r.view.rows;
+    at = inside ? at : 0u;
+    uint64_t keep = rows_keep(row.r.view, at);
+    x = operand_address(row.r.x, p) + keep * type_bytes(TYPE_X);
+    y = operand_address(row.r.y, p) + keep * type_bytes(TYPE_Y);
+    if ((FLAGS & NORM_FLAG_SCALE) != 0u)
+        scale = operand_address(row.r.scale, p) + uint64_t(keep_offset(row.r.scale_keep, at)) * type_bytes(TYPE_SCALE);
+    if ((FLAGS & NORM_FLAG_BIAS) != 0u)
+        bias = operand_address(row.r.bias, p) + uint64_t(keep_offset(row.r.bias_keep, at)) * type_bytes(TYPE_BIAS);
+    count = row.r.view.count;
+    real2 result = VALUES > 0u ? solve_kept(inside) : solve_again(inside);
+    if (!inside || team_member() != 0u) return;
+    uint64_t mean = operand_address(row.r.mean, p), inverse = operand_address(row.r.inverse, p);
+    if (mean != 0ul) store_real(mean, at, TYPE_SIDE, result.x);
+    if (inverse != 0ul) store_real(inverse, at, TYPE_SIDE, result.y);
+}

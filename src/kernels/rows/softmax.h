@@ -1,0 +1,18 @@
+/*
+ * Row of kernel `softmax`: y has x's shape. SPEC_KIND: 0 softmax, 1 its logarithm, 2 hardmax.
+ */
+#ifndef BRAID_ROW_SOFTMAX_H
+#define BRAID_ROW_SOFTMAX_H
+#include "abi.h"
+#include "lib/rows.h"
+
+#define SOFTMAX_KIND_EXP 0u
+#define SOFTMAX_KIND_LOG 1u
+#define SOFTMAX_KIND_HARD 2u
+
+ROW_BEGIN(softmax)
+    row_header header;
+    operand x, y;
+    rows_view view;
+ROW_END(softmax)
+#endif

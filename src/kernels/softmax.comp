@@ -1,0 +1,123 @@
+#version 460
+// softmax: e^(x - top) / sum, its logarithm, or 1 at the first maximum, over rows (rows/softmax.h). A row is kept in the
+// registers of its team where it fits (VALUES > 0), otherwise it is read three times.
+#extension GL_GOOGLE_include_directive : require
+#include "lib/abi.glsl"
+#include "lib/team.glsl"
+#include "lib/vector.glsl"
+#include "rows/softmax.h"
+
+layout(constant_id = SPEC_KIND) const uint KIND = 0u;
+layout(constant_id = SPEC_TYPE_X) const uint TYPE_X = 1u;
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_softmax r; };
+
+const uint STEP = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
+const uint KEPT = VALUES > 0u ? VALUES : 4u;
+
+shared float pool[GROUP];
+shared uint pool_at[GROUP];
+#define SHUFFLE(x, m) subgroupShuffleXor(x, m)
+float join_sum(float a, float b) { return a + b; }
+TEAM_FUNCTION(team_top, float, pool, SHUFFLE, b_max)
+TEAM_FUNCTION(team_sum, float, pool, SHUFFLE, join_sum)
+TEAM_FUNCTION(team_first, uint, pool_at, SHUFFLE, min)
+
+const float INFINITE = 1.0f / 0.0f;
+uint64_t x, y;
+uint count;
+
+vec4 read4(rows_view view, uint k) {
+    if (VECTOR == 1u) return load_float4(x, k, TYPE_X);
+    return vec4(load_float(x, rows_reduce(view, k), TYPE_X), 0.0f, 0.0f, 0.0f);
+}
+void write4(rows_view view, uint k, vec4 v) {
+    if (VECTOR == 1u) store_float4(y, k, TYPE_X, v);
+    else store_float(y, rows_reduce(view, k), TYPE_X, v.x);
+}
+float result(float e, uint k, float top, float shift, uint at) {
+    if (KIND == SOFTMAX_KIND_HARD) return k == at ? 1.0f : 0.0f;
+    if (KIND == SOFTMAX_KIND_LOG) return (e - top) - shift;
+    return e * shift;
+}
+
+// Rows in registers: slot i of a member holds element (i / STEP * TEAM + member) * STEP + i % STEP.
+void solve_kept(rows_view view, bool inside) {
+    float v[KEPT];
+    uint member = team_member();
+    float top = -INFINITE, sum = 0.0f;
+    uint at = 0xffffffffu;
+    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
+        uint k = (i / STEP * TEAM + member) * STEP;
+        vec4 e = vec4(-INFINITE);
+        if (inside && k < count) e = read4(view, k);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+            v[i + j] = e[j];
+            top = b_max(top, e[j]);
+        }
+    }
+    top = team_top(top);
+    [[unroll]] for (uint i = 0u; i < KEPT; i++) {
+        uint k = (i / STEP * TEAM + member) * STEP + i % STEP;
+        if (KIND == SOFTMAX_KIND_HARD) {
+            if (k < count && (v[i] == top || b_is_nan(v[i]))) at = min(at, k);
+        } else if (k < count) {
+            float e = b_exp(v[i] - top);
+            if (KIND == SOFTMAX_KIND_EXP) v[i] = e;
+            sum += e;
+        }
+    }
+    if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
+    else sum = team_sum(sum);
+    float shift = KIND == SOFTMAX_KIND_LOG ? b_log(sum) : 1.0f / sum;
+    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
+        uint k = (i / STEP * TEAM + member) * STEP;
+        vec4 e = vec4(0.0f);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) e[j] = result(v[i + j], k + j, top, shift, at);
+        if (inside && k < count) write4(view, k, e);
+    }
+}
+
+void solve_again(rows_view view, bool inside) {
+    uint first = team_member() * STEP, end = inside ? count : 0u, at = 0xffffffffu;
+    float top = -INFINITE, sum = 0.0f;
+    for (uint k = first; k < end; k += TEAM * STEP) {
+        vec4 e = read4(view, k);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) top = b_max(top, e[j]);
+    }
+    top = team_top(top);
+    for (uint k = first; k < end; k += TEAM * STEP) {
+        vec4 e = read4(view, k);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+            if (KIND == SOFTMAX_KIND_HARD) {
+                if (e[j] == top || b_is_nan(e[j])) at = min(at, k + j);
+            } else sum += b_exp(e[j] - top);
+        }
+    }
+    if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
+    else sum = team_sum(sum);
+    float shift = KIND == SOFTMAX_KIND_LOG ? b_log(sum) : 1.0f / sum;
+    for (uint k = first; k < end; k += TEAM * STEP) {
+        vec4 e = read4(view, k);
+        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+            float w = KIND == SOFTMAX_KIND_EXP ? b_exp(e[j] - top) : e[j];
+            e[j] = result(w, k + j, top, shift, at);
+        }
+        write4(view, k, e);
+    }
+}
+
+void main() {
+    place p;
+    if (!place_find(p)) return;
+    row_ref row = row_ref(p.row);
+    rows_view view = row.r.view;
+    uint at = p.tile * COLS + team_column();
+    bool inside = at < view.rows;
+    uint64_t keep = rows_keep(view, inside ? at : 0u) * type_bytes(TYPE_X);
+    x = operand_address(row.r.x, p) + keep;
+    y = operand_address(row.r.y, p) + keep;
+    count = view.count;
+    if (VALUES > 0u) solve_kept(view, inside);
+    else solve_again(view, inside);
+}
