@@ -45,7 +45,7 @@ static braid_status same_float_types(infer *c, int first, int last) {
 }
 
 static braid_status layer_infer(infer *c) {
-    braid_type stash;
+    braid_type stash = BRAID_FLOAT32;
     int axis;
     TRY(same_float_types(c, 0, 3));
     TRY(stash_type(c->node, &stash, c->err));
@@ -83,7 +83,7 @@ static braid_status channel_infer(infer *c) {
     TRY(infer_same(c));
     int64_t channels = c->in[0]->rank < 0 ? infer_fresh(c) : c->in[0]->dims[1], count = channels;
     if (is(c->node, "GroupNormalization")) {
-        braid_type stash;
+        braid_type stash = BRAID_FLOAT32;
         int64_t groups = node_int(c->node, "num_groups", 0);
         TRY(stash_type(c->node, &stash, c->err));
         if (groups < 1) return error_set(c->err, BRAID_MODEL, "num_groups is %lld", (long long)groups);
