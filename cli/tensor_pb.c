@@ -90,25 +90,30 @@ static bool read_dims(field *f, head *h) {
     uint64_t v;
     bool broken = false;
     while (next_number(f, 0, &v, &broken)) {
-        if (h->rank == BRAID_MAX_RANK) return false;
-        h->dims[h->rank++] = (int64_t)v;
+        if (h->rank < BRAID_MAX_RANK) h->dims[h->rank] = (int64_t)v;
+        h->rank++;
     }
     return !broken;
 }
 
+/* A SequenceProto or OptionalProto shows by field 3 or later ones that no dense TensorProto has. */
 static braid_status read_head(cursor c, head *h, braid_error *err) {
     static const uint8_t mark = 0;
+    bool dims_ok = true;
     while (c.at < c.end) {
         field f = {.bytes = {&mark, &mark}};
         if (!read_field(&c, &f)) return cli_error(err, BRAID_FORMAT, "not a TensorProto");
-        if (f.number == 1 && !read_dims(&f, h)) return cli_error(err, BRAID_FORMAT, "not a TensorProto of rank <= 8");
+        if (f.number == 1) dims_ok &= read_dims(&f, h);
         if (f.number == 2 && f.wire == 0) h->type = (int64_t)f.value;
         if (f.number == 6) h->strings++;
         if (f.number == 9 && f.wire == 2) h->raw = f.bytes, h->has_raw = true;
-        if (f.number == 3) return cli_error(err, BRAID_UNSUPPORTED, "a TensorProto in segments");
+        if (f.number == 3)
+            return cli_error(err, BRAID_UNSUPPORTED, "unsupported: a sequence, optional or segmented tensor");
         if (f.number == 13 || (f.number == 14 && f.value != 0))
-            return cli_error(err, BRAID_UNSUPPORTED, "a TensorProto with external data");
+            return cli_error(err, BRAID_UNSUPPORTED, "unsupported: a TensorProto with external data");
     }
+    if (!dims_ok) return cli_error(err, BRAID_FORMAT, "not a TensorProto: malformed dims");
+    if (h->rank > BRAID_MAX_RANK) return cli_error(err, BRAID_LIMIT, "rank %d, at most %d", h->rank, BRAID_MAX_RANK);
     return BRAID_OK;
 }
 
