@@ -18,7 +18,10 @@
     X(lrn_ops) \
     X(sort_ops) \
     X(loss_ops) \
-    X(det_ops)
+    X(det_ops) \
+    X(pool_ops) \
+    X(resize_ops) \
+    X(grid_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)

@@ -1,0 +1,25 @@
+#ifndef BRAID_ROW_GRID_H
+#define BRAID_ROW_GRID_H
+#include "../abi.h"
+
+ROW_BEGIN(grid_sample)
+    row_header header;
+    operand x, grid, y;
+    uint outputs, channels, points, reserved; /* points: positions of one batch element */
+    uint size[4]; /* of x, depth first; the last is unused */
+ROW_END(grid_sample)
+
+ROW_BEGIN(affine_grid)
+    row_header header;
+    operand theta, y;
+    uint outputs, points;
+    uint size[4]; /* of the grid, depth first; the last is unused */
+ROW_END(affine_grid)
+
+#define GRID_MODE_LINEAR 0u
+#define GRID_MODE_NEAREST 1u
+#define GRID_MODE_CUBIC 2u
+#define GRID_PAD_ZEROS 0u
+#define GRID_PAD_BORDER 1u
+#define GRID_PAD_REFLECTION 2u
+#endif
