@@ -19,13 +19,9 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row
 // Where index i of a padded axis comes from; n is not 0.
 int source_index(int i, int n) {
     if (MODE == PAD_EDGE) return clamp(i, 0, n - 1);
-    if (MODE == PAD_WRAP) {
-        int m = i % n;
-        return m < 0 ? m + n : m;
-    }
-    if (n == 1) return 0;
-    int period = 2 * (n - 1), m = i % period;
-    if (m < 0) m += period;
+    if (MODE == PAD_REFLECT && n == 1) return 0;
+    int period = MODE == PAD_WRAP ? n : 2 * (n - 1);
+    int m = i < 0 ? period - 1 - (-1 - i) % period : i % period; // % is defined for positive numbers only
     return m < n ? m : period - m;
 }
 

@@ -104,6 +104,7 @@ static braid_status concat_eval(eval *e) {
 /* With nothing but ones before the axis, a part is one run of bytes: *offset is where element `at` of the axis begins. */
 static bool part_run(const tensor_type *whole, int axis, int64_t at, uint64_t *offset) {
     int64_t elements = at;
+    if (type_bits(whole->type) < 8) return false;
     for (int i = 0; i < axis; i++)
         if (whole->dims[i] != 1) return false;
     for (int i = axis + 1; i < whole->rank; i++) elements *= whole->dims[i]; /* below the checked element count */

@@ -10,6 +10,7 @@
     X(part_ops) \
     X(index_ops) \
     X(pad_ops) \
+    X(scatter_ops) \
     X(reduce_ops) \
     X(arg_ops) \
     X(softmax_ops) \

@@ -1,0 +1,54 @@
+// TensorScatter: a cache with new positions written from each sample's index on. See rows/scatter.h.
+//! variant b1 -DELEM_BYTES=1
+//! variant b2 -DELEM_BYTES=2
+//! variant b4 -DELEM_BYTES=4
+//! variant b8 -DELEM_BYTES=8
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/abi.glsl"
+#include "rows/scatter.h"
+#include "lib/element.glsl"
+
+layout(constant_id = SCATTER_SPEC_ITEMS) const uint ITEMS = 1u;
+layout(constant_id = SCATTER_SPEC_WIDE) const uint WIDE = 1u;
+layout(constant_id = SCATTER_SPEC_UNIT) const uint UNIT = 1u;
+layout(constant_id = SCATTER_SPEC_CIRCULAR) const uint CIRCULAR = 0u;
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_tensor_scatter r; };
+
+// First position written in a sample, in [0, cache).
+uint write_start(uint64_t index, uint which, uint cache, uint length, inout bool bad) {
+    if (index == 0ul) return 0u;
+    int64_t at = WIDE != 0u ? index64_ref(index).v[which] : int64_t(index32_ref(index).v[which]);
+    if (CIRCULAR != 0u) {
+        int64_t n = int64_t(cache); // % is defined for positive numbers only
+        return uint(at < 0l ? n - 1l - (-1l - at) % n : at % n);
+    }
+    if (at < 0l || at + int64_t(length) > int64_t(cache)) {
+        bad = true;
+        return 0u;
+    }
+    return uint(at);
+}
+
+void main() {
+    place p;
+    if (!place_find(p)) return;
+    row_ref row = row_ref(p.row);
+    uint64_t past = operand_address(row.r.past, p), update = operand_address(row.r.update, p);
+    uint64_t target = operand_address(row.r.target, p), index = operand_address(row.r.index, p);
+    bool wide = element_aligned(past | update, target), bad = false;
+    uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x;
+    uint inner = row.r.inner, cache = row.r.cache, length = row.r.length;
+    for (uint item = 0u; item < ITEMS; item++) {
+        uint i = first + item * gl_WorkGroupSize.x;
+        if (i >= row.r.count) break;
+        uint line = i / inner, run = line / cache, position = line - run * cache;
+        uint start = write_start(index, run / row.r.rows, cache, length, bad);
+        uint back = position >= start ? position - start : position + (CIRCULAR != 0u ? cache - start : cache);
+        uint64_t source = back < length ? update : past;
+        uint from = back < length ? (run * length + back) * inner + (i - line * inner) : i;
+        ELEMENT_COPY(UNIT, wide, source, from * UNIT, target, i * UNIT)
+    }
+    if (bad) place_fail(p);
+}
