@@ -17,14 +17,14 @@ layout(constant_id = SCATTER_SPEC_CIRCULAR) const uint CIRCULAR = 0u;
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_tensor_scatter r; };
 
 // First position written in a sample, in [0, cache).
-uint write_start(uint64_t index, uint which, uint cache, uint length, inout bool bad) {
+uint write_start(uint64_t index, uint which, uint cache, uint fresh, inout bool bad) {
     if (index == 0ul) return 0u;
     int64_t at = WIDE != 0u ? index64_ref(index).v[which] : int64_t(index32_ref(index).v[which]);
     if (CIRCULAR != 0u) {
         int64_t n = int64_t(cache); // % is defined for positive numbers only
         return uint(at < 0l ? n - 1l - (-1l - at) % n : at % n);
     }
-    if (at < 0l || at + int64_t(length) > int64_t(cache)) {
+    if (at < 0l || at + int64_t(fresh) > int64_t(cache)) {
         bad = true;
         return 0u;
     }
@@ -39,15 +39,15 @@ void main() {
     uint64_t target = operand_address(row.r.target, p), index = operand_address(row.r.index, p);
     bool wide = element_aligned(past | update, target), bad = false;
     uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x;
-    uint inner = row.r.inner, cache = row.r.cache, length = row.r.length;
+    uint inner = row.r.inner, cache = row.r.cache, fresh = row.r.fresh;
     for (uint item = 0u; item < ITEMS; item++) {
         uint i = first + item * gl_WorkGroupSize.x;
         if (i >= row.r.count) break;
         uint line = i / inner, run = line / cache, position = line - run * cache;
-        uint start = write_start(index, run / row.r.rows, cache, length, bad);
+        uint start = write_start(index, run / row.r.rows, cache, fresh, bad);
         uint back = position >= start ? position - start : position + (CIRCULAR != 0u ? cache - start : cache);
-        uint64_t source = back < length ? update : past;
-        uint from = back < length ? (run * length + back) * inner + (i - line * inner) : i;
+        uint64_t source = back < fresh ? update : past;
+        uint from = back < fresh ? (run * fresh + back) * inner + (i - line * inner) : i;
         ELEMENT_COPY(UNIT, wide, source, from * UNIT, target, i * UNIT)
     }
     if (bad) place_fail(p);

@@ -178,7 +178,7 @@ braid_status tensor_scatter_lower(lowering *l) {
     inner *= parts;
     uint32_t unit = inner % (16 / bytes) ? 1 : 16 / bytes;
     row_tensor_scatter row = {.count = (uint)(count * parts / unit), .inner = (uint)(inner / unit),
-                              .cache = (uint)past->dims[axis], .length = (uint)update->dims[axis], .rows = (uint)rows};
+                              .cache = (uint)past->dims[axis], .fresh = (uint)update->dims[axis], .rows = (uint)rows};
     move_grid g = move_grid_for(l->device, row.count);
     step *s = lower_step(l, MOVE_KERNEL("tensor_scatter", bytes), &row, sizeof row, g.tiles, g.group);
     if (!s) return error_memory(l->err);

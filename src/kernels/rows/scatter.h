@@ -57,7 +57,7 @@ ROW_BEGIN(tensor_scatter)
     operand index; /* absent: 0 */
     operand target;
     uint count, inner; /* units */
-    uint cache, length; /* positions */
+    uint cache, fresh; /* positions: of the cache, of the update */
     uint rows;          /* runs of positions in a sample */
     uint reserved;
 ROW_END(tensor_scatter)
