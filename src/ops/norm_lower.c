@@ -3,9 +3,93 @@
  */
 #include "ops/norm.h"
 
+#include "kernels/rows/norm.h"
+#include "ops/row_lower.h"
+
+#include <stddef.h>
+
+static bool pack_extra(const row_axis *axes, int n, int k, uint *out) {
+    for (int d = 0; d < n; d++) {
+        if (axes[d].extra[k] > INT32_MAX) return false;
+        out[d] = (uint)axes[d].extra[k];
+    }
+    return true;
+}
+
+static bool pack_row(const norm_job *job, row_norm *row) {
+    const row_view *v = &job->view;
+    row->epsilon = (float)job->epsilon;
+    return row_pack(v, &row->view) && pack_extra(v->keep, v->n_keep, 0, row->scale_keep) &&
+           pack_extra(v->keep, v->n_keep, 1, row->bias_keep) &&
+           pack_extra(v->reduce, v->n_reduce, 0, row->scale_reduce) &&
+           pack_extra(v->reduce, v->n_reduce, 1, row->bias_reduce);
+}
+
+/* How elements along a row find operand k: flags for the scale, the bias' are those shifted left by one. */
+static uint32_t factor_flags(const row_view *v, int k, bool vector) {
+    bool whole = true, aligned = true;
+    for (int d = 0; d < v->n_reduce; d++) whole = whole && v->reduce[d].extra[k] == 0;
+    for (int d = 0; d < v->n_keep; d++) aligned = aligned && v->keep[d].extra[k] % 4 == 0;
+    uint32_t flags = NORM_FLAG_SCALE;
+    if (whole) flags |= NORM_FLAG_SCALE_ROW;
+    else if (vector && aligned && v->n_reduce == 1 && v->reduce[0].extra[k] == 1) flags |= NORM_FLAG_SCALE_UNIT;
+    return flags << k;
+}
+
+static const char *kernel_for(const lowering *l) {
+    const tensor_type *x = lower_in(l, 0), *scale = lower_in(l, 1), *bias = lower_in(l, 2);
+    bool floats = row_is_float(x->type) && row_is_float(lower_out(l, 0)->type);
+    floats = floats && (!scale || row_is_float(scale->type)) && (!bias || row_is_float(bias->type));
+    if (floats) return "norm_float";
+    return l->device->float64 ? "norm_double" : NULL;
+}
+
+static braid_status specialise(lowering *l, step *s, const norm_job *job, const row_layout *layout) {
+    const tensor_type *scale = lower_in(l, 1), *bias = lower_in(l, 2);
+    uint32_t flags = 0;
+    braid_type side = (braid_type)node_int(l->node, "stash_type", BRAID_FLOAT32);
+    if (scale) flags |= factor_flags(&job->view, 0, layout->vector);
+    if (bias) flags |= factor_flags(&job->view, 1, layout->vector);
+    TRY(row_layout_spec(l, s, layout, &job->view));
+    TRY(lower_spec(l, s, SPEC_KIND, job->kind));
+    TRY(lower_spec(l, s, SPEC_FLAGS, flags));
+    TRY(lower_spec(l, s, SPEC_TYPE_X, lower_in(l, 0)->type));
+    TRY(lower_spec(l, s, SPEC_TYPE_Y, lower_out(l, 0)->type));
+    TRY(lower_spec(l, s, SPEC_TYPE_SCALE, scale ? scale->type : BRAID_FLOAT32));
+    TRY(lower_spec(l, s, SPEC_TYPE_BIAS, bias ? bias->type : BRAID_FLOAT32));
+    return lower_spec(l, s, SPEC_TYPE_SIDE, side);
+}
+
+/* Mean and inverse are written by the side; a node that wants them beside a row without elements has no kernel. */
+static braid_status bind(lowering *l, step *s) {
+    TRY(lower_operand_in(l, s, offsetof(row_norm, x), 0));
+    TRY(lower_operand_out(l, s, offsetof(row_norm, y), 0));
+    TRY(lower_operand_in(l, s, offsetof(row_norm, scale), 1));
+    TRY(lower_operand_in(l, s, offsetof(row_norm, bias), 2));
+    if (lower_out(l, 1)) TRY(lower_operand_out(l, s, offsetof(row_norm, mean), 1));
+    if (lower_out(l, 2)) TRY(lower_operand_out(l, s, offsetof(row_norm, inverse), 2));
+    return BRAID_OK;
+}
+
 braid_status norm_lower(lowering *l) {
-    (void)l;
-    return BRAID_UNSUPPORTED;
+    row_norm row = {0};
+    row_layout layout;
+    norm_job job;
+    const tensor_type *x = lower_in(l, 0);
+    const char *kernel = kernel_for(l);
+    if (!lower_out(l, 0) || !kernel) return BRAID_UNSUPPORTED;
+    TRY(norm_job_make(l->node, x, lower_in(l, 1), lower_in(l, 2), &job, l->err));
+    const row_view *v = &job.view;
+    if (!pack_row(&job, &row)) return BRAID_UNSUPPORTED;
+    if (v->rows == 0) return BRAID_OK;
+    if (v->length == 0) return lower_out(l, 1) || lower_out(l, 2) ? BRAID_UNSUPPORTED : BRAID_OK;
+    bool vector = strcmp(kernel, "norm_float") == 0 && row_vector(v);
+    row_layout_make(l->device, v, vector, l->device->software ? 16 : 32, &layout);
+    step *s = lower_step(l, kernel, &row, sizeof row, layout.tiles, layout.group);
+    if (!s) return BRAID_HOST_MEMORY;
+    TRY(specialise(l, s, &job, &layout));
+    s->flops = 8 * (uint64_t)(v->rows * v->length);
+    return bind(l, s);
 }
 
 braid_status lrn_lower(lowering *l) {

@@ -1,11 +1,122 @@
 /*
- * row_lower.c: steps of softmax, norms and scans.
+ * row_lower.c: layouts of rows on a device, and the steps of softmax.
  */
-#include "ops/row.h"
+#include "ops/row_lower.h"
+
+#include "kernels/rows/softmax.h"
+
+#include <stddef.h>
+
+bool row_is_float(braid_type t) { return t == BRAID_FLOAT32 || t == BRAID_FLOAT16 || t == BRAID_BFLOAT16; }
+
+uint32_t row_pow2(uint64_t at_least) {
+    uint32_t p = 1;
+    while (p < at_least && p < 1u << 30) p *= 2;
+    return p;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t greater_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+static bool pack_axes(const row_axis *axes, int n, uint *sizes, uint *strides) {
+    if (n > ROWS_AXES) return false;
+    for (int d = 0; d < n; d++) {
+        if (axes[d].size > INT32_MAX || axes[d].stride > INT32_MAX) return false;
+        sizes[d] = (uint)axes[d].size;
+        strides[d] = (uint)axes[d].stride;
+    }
+    return true;
+}
+
+bool row_pack(const row_view *v, rows_view *out) {
+    int64_t span = 1;
+    *out = (rows_view){.rows = (uint)v->rows, .count = (uint)v->length};
+    for (int d = 0; d < v->n_reduce; d++) span += (v->reduce[d].size - 1) * v->reduce[d].stride;
+    if (v->rows > INT32_MAX || v->length > INT32_MAX || span > INT32_MAX) return false;
+    return pack_axes(v->keep, v->n_keep, out->keep_size, out->keep_stride) &&
+           pack_axes(v->reduce, v->n_reduce, out->reduce_size, out->reduce_stride);
+}
+
+static bool contiguous(const row_view *v) { return v->n_reduce > 0 && v->reduce[v->n_reduce - 1].stride == 1; }
+
+bool row_vector(const row_view *v) {
+    bool fits = v->n_reduce == 1 && v->reduce[0].stride == 1 && v->length % 4 == 0;
+    for (int d = 0; d < v->n_keep; d++) fits = fits && v->keep[d].stride % 4 == 0;
+    return fits;
+}
+
+/* Elements per invocation that balance idle invocations against short loops. */
+static uint64_t share(const device_traits *d, const row_view *v, bool vector, uint32_t keep) {
+    uint64_t work = (uint64_t)v->rows * (uint64_t)v->length;
+    if (d->software) return greater_of(4, (uint64_t)v->length / d->subgroup);
+    if (!keep) return vector ? 16 : 8;
+    return work < 1u << 20 ? 4 : 8;
+}
+
+/* Rows in memory order: neighbouring invocations read neighbouring elements of one row. */
+static void layout_adjacent(const device_traits *d, const row_view *v, bool vector, uint32_t keep, row_layout *out) {
+    uint64_t width = vector ? 4 : 1, units = divide_up((uint64_t)v->length, width);
+    uint32_t most = d->software ? d->subgroup : keep ? (uint32_t)smaller(d->max_invocations, 1024) : 256;
+    uint32_t team = row_pow2(divide_up(units * width, share(d, v, vector, keep)));
+    out->team = team > most ? most : team;
+    out->group = (uint32_t)greater_of(out->team, d->software ? 64 : 128);
+    out->values = (uint32_t)smaller(divide_up(units, out->team) * width, UINT32_MAX);
+}
+
+/* Rows side by side: neighbouring invocations read one place of neighbouring rows. */
+static void layout_columns(const device_traits *d, const row_view *v, uint32_t keep, row_layout *out) {
+    uint64_t length = (uint64_t)v->length, rows = (uint64_t)v->rows;
+    out->group = d->software ? 64 : 128;
+    out->team = 1;
+    if (!d->software && length > 8) {
+        uint32_t columns = row_pow2(smaller(rows, 32));
+        out->group = length > 512 || (keep && length > (uint64_t)keep * 8) ? 512 : 256;
+        out->team = (uint32_t)smaller(out->group / columns, row_pow2(length / 4));
+    }
+    out->values = (uint32_t)smaller(divide_up(length, out->team), UINT32_MAX);
+}
+
+void row_layout_make(const device_traits *d, const row_view *v, bool vector, uint32_t keep, row_layout *out) {
+    *out = (row_layout){.adjacent = contiguous(v), .vector = vector};
+    if (out->adjacent) layout_adjacent(d, v, vector, keep, out);
+    else layout_columns(d, v, keep, out);
+    out->group = (uint32_t)greater_of(out->group, d->subgroup);
+    if (out->values > keep) out->values = 0;
+    out->tiles = divide_up((uint64_t)v->rows, out->group / out->team);
+}
+
+braid_status row_layout_spec(lowering *l, step *s, const row_layout *a, const row_view *v) {
+    TRY(lower_spec(l, s, SPEC_TEAM, a->team));
+    TRY(lower_spec(l, s, SPEC_LAYOUT, a->adjacent));
+    TRY(lower_spec(l, s, SPEC_KEEP, (uint32_t)v->n_keep));
+    TRY(lower_spec(l, s, SPEC_REDUCE, (uint32_t)v->n_reduce));
+    TRY(lower_spec(l, s, SPEC_VALUES, a->values));
+    return lower_spec(l, s, SPEC_VECTOR, a->vector);
+}
+
+/* ------------------------------------------------------------------------------------------------- softmax */
 
 braid_status softmax_lower(lowering *l) {
-    (void)l;
-    return BRAID_UNSUPPORTED;
+    const tensor_type *x = lower_in(l, 0);
+    row_view view;
+    row_layout layout;
+    row_softmax row = {0};
+    char kind = l->node->type[0];
+    if (!row_is_float(x->type)) return BRAID_UNSUPPORTED;
+    TRY(softmax_view(l->node, x, &view, l->err));
+    if (!row_pack(&view, &row.view)) return BRAID_UNSUPPORTED;
+    if (view.rows == 0 || view.length == 0) return BRAID_OK;
+    row_layout_make(l->device, &view, row_vector(&view), l->device->software ? 16 : 32, &layout);
+    step *s = lower_step(l, "softmax", &row, sizeof row, layout.tiles, layout.group);
+    if (!s) return BRAID_HOST_MEMORY;
+    TRY(row_layout_spec(l, s, &layout, &view));
+    TRY(lower_spec(l, s, SPEC_KIND, kind == 'S' ? SOFTMAX_KIND_EXP : kind == 'L' ? SOFTMAX_KIND_LOG : SOFTMAX_KIND_HARD));
+    TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));
+    TRY(lower_operand_in(l, s, offsetof(row_softmax, x), 0));
+    TRY(lower_operand_out(l, s, offsetof(row_softmax, y), 0));
+    s->flops = 8 * (uint64_t)(view.rows * view.length);
+    return BRAID_OK;
 }
 
 braid_status scan_lower(lowering *l) {

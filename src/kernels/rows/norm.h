@@ -4,8 +4,8 @@
  */
 #ifndef BRAID_ROW_NORM_H
 #define BRAID_ROW_NORM_H
-#include "abi.h"
-#include "lib/rows.h"
+#include "../abi.h"
+#include "../lib/rows.h"
 
 /* SPEC_KIND: norm_kind of ops/norm.h. */
 #define NORM_KIND_STANDARD 0u

@@ -4,8 +4,8 @@
  */
 #ifndef BRAID_ROW_REDUCE_H
 #define BRAID_ROW_REDUCE_H
-#include "abi.h"
-#include "lib/rows.h"
+#include "../abi.h"
+#include "../lib/rows.h"
 
 /* SPEC_KIND: reduce_kind of ops/reduce.h. */
 #define REDUCE_KIND_SUM 0u

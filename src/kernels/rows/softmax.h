@@ -3,8 +3,8 @@
  */
 #ifndef BRAID_ROW_SOFTMAX_H
 #define BRAID_ROW_SOFTMAX_H
-#include "abi.h"
-#include "lib/rows.h"
+#include "../abi.h"
+#include "../lib/rows.h"
 
 #define SOFTMAX_KIND_EXP 0u
 #define SOFTMAX_KIND_LOG 1u
