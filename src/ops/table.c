@@ -22,7 +22,9 @@
     X(det_ops) \
     X(pool_ops) \
     X(resize_ops) \
-    X(grid_ops)
+    X(grid_ops) \
+    X(matmul_ops) \
+    X(conv_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)
