@@ -1,0 +1,261 @@
+#version 460
+//! variant real
+//! variant fused -DEPILOGUE
+//! variant int -DINTEGER
+//! variant f64 -DFLOAT64
+// mm.comp: tiled product for GPUs: batched matrix product and implicit-GEMM convolution.
+//
+// A workgroup computes a BM x BN tile of one batch entry. Per step of BK it stages A and B through shared memory,
+// both stored k-major so that an invocation reads its TM rows and TN columns as 16-byte vectors; the next step's
+// elements travel to registers meanwhile. 32 invocations cover 4*TM x 8*TN of the tile.
+// tile = ((split * batches + batch) * tiles_m + tile_m) * tiles_n + tile_n.
+// BM is a multiple of 4*TM, BN of 8*TN, TM of 2, TN of 4, BK and chunk of 4, chunk of BK unless there is one chunk.
+#extension GL_GOOGLE_include_directive : require
+#include "lib/abi.glsl"
+#include "lib/mm.glsl"
+
+layout(constant_id = 9) const uint BM = 64u;
+layout(constant_id = 10) const uint BN = 64u;
+layout(constant_id = 11) const uint BK = 16u;
+layout(constant_id = 12) const uint TM = 4u;
+layout(constant_id = 13) const uint TN = 4u;
+// How four elements are fetched at once (row: m of A, n of B):
+//   0: one vector of four k          needs k contiguous, k % 4 == 0, aligned
+//   1: one vector of four rows       needs rows contiguous, rows % 4 == 0, aligned
+//   2: four rows of one k, neighbours walk k       any strides, fast where k is contiguous
+//   3: four k of one row, neighbours walk rows     any strides, fast where rows are contiguous
+//   4: as 3, B being a convolution's image; a multiple of BN invocations
+layout(constant_id = 14) const uint LOAD_A = 2u;
+layout(constant_id = 15) const uint LOAD_B = 3u;
+layout(constant_id = 20) const uint STAGES = 2u; // copies of the shared tiles
+
+layout(constant_id = 21) const uint STORE4 = 0u; // out is contiguous along n, n % 4 == 0, aligned to four elements
+
+const uint THREADS = (BM / TM) * (BN / TN);
+const uint UNITS_A = BM * BK / 4u, UNITS_B = BN * BK / 4u; // fetches of a tile
+const uint FETCH_A = (UNITS_A + THREADS - 1u) / THREADS, FETCH_B = (UNITS_B + THREADS - 1u) / THREADS;
+const uint PITCH_A = BM / 4u + 1u, PITCH_B = BN / 4u + 1u; // of a k in shared memory
+shared elem4 tile_a[STAGES * BK * PITCH_A];
+shared elem4 tile_b[STAGES * BK * PITCH_B];
+
+struct source {
+    uint64_t base;
+    uint rows, row_stride, k_stride;
+};
+// The output pixel an invocation fetches for.
+struct pixel {
+    int d, h, w; // first input position it sees
+    int in_d, in_h, in_w;
+    int dilation_d, dilation_h, dilation_w;
+};
+
+elem image_load(source s, pixel x, uint k) {
+    uint kw = k % KERNEL_W, rest = k / KERNEL_W, kh = rest % KERNEL_H;
+    rest /= KERNEL_H;
+    uint kd = rest % KERNEL_D, c = rest / KERNEL_D;
+    int d = x.d + int(kd) * x.dilation_d, h = x.h + int(kh) * x.dilation_h, w = x.w + int(kw) * x.dilation_w;
+    if (uint(d) >= uint(x.in_d) || uint(h) >= uint(x.in_h) || uint(w) >= uint(x.in_w)) return elem(0);
+    return elem_load(s.base, c * s.k_stride + uint((d * x.in_h + h) * x.in_w + w));
+}
+
+// Fetches unit number u of the tile whose corner is (row0, k0); outside of the matrix 0.
+elem4 fetch(const uint load, const uint width, source s, pixel x, uint u, uint row0, uint k0, uint k_end) {
+    elem4 v = elem4(0);
+    if (load == 0u) {
+        uint k = k0 + u % (BK / 4u) * 4u, r = row0 + u / (BK / 4u);
+        if (r < s.rows && k < k_end) v = elem_load4(s.base, r * s.row_stride + k);
+    } else if (load == 1u) {
+        uint r = row0 + u % (width / 4u) * 4u, k = k0 + u / (width / 4u);
+        if (r < s.rows && k < k_end) v = elem_load4(s.base, r + k * s.k_stride);
+    } else if (load == 2u) {
+        uint k = k0 + u % BK, r = row0 + u / BK * 4u;
+        [[unroll]] for (uint i = 0u; i < 4u; i++)
+            if (r + i < s.rows && k < k_end) v[i] = elem_load(s.base, (r + i) * s.row_stride + k * s.k_stride);
+    } else {
+        uint r = row0 + u % width, k = k0 + u / width * 4u;
+        [[unroll]] for (uint i = 0u; i < 4u; i++) {
+            if (load == 4u) {
+                if (k + i < k_end) v[i] = image_load(s, x, k + i);
+            } else if (r < s.rows && k + i < k_end) v[i] = elem_load(s.base, r * s.row_stride + (k + i) * s.k_stride);
+        }
+    }
+    return v;
+}
+
+// Place of component i of unit u in shared memory, in elements; vectors of four rows have one place.
+uint place_at(const uint load, const uint width, const uint pitch, uint u, uint i) {
+    if (load == 0u) return (u % (BK / 4u) * 4u + i) * pitch * 4u + u / (BK / 4u);
+    if (load == 1u) return u / (width / 4u) * pitch * 4u + u % (width / 4u) * 4u;
+    if (load == 2u) return u % BK * pitch * 4u + u / BK * 4u;
+    return (u / width * 4u + i) * pitch * 4u + u % width;
+}
+
+elem4 next_a[FETCH_A], next_b[FETCH_B];
+
+void fetch_tiles(source a, source b, pixel x, uint m0, uint n0, uint k0, uint k_end) {
+    uint id = gl_LocalInvocationIndex;
+    [[unroll]] for (uint i = 0u; i < FETCH_A; i++)
+        if (UNITS_A % THREADS == 0u || id + i * THREADS < UNITS_A)
+            next_a[i] = fetch(LOAD_A, BM, a, x, id + i * THREADS, m0, k0, k_end);
+    [[unroll]] for (uint i = 0u; i < FETCH_B; i++)
+        if (UNITS_B % THREADS == 0u || id + i * THREADS < UNITS_B)
+            next_b[i] = fetch(LOAD_B, BN, b, x, id + i * THREADS, n0, k0, k_end);
+}
+
+void put_tiles(uint stage) {
+    uint id = gl_LocalInvocationIndex;
+    [[unroll]] for (uint i = 0u; i < FETCH_A; i++) {
+        uint u = id + i * THREADS;
+        if (UNITS_A % THREADS != 0u && u >= UNITS_A) continue;
+        if (LOAD_A == 1u || LOAD_A == 2u) {
+            tile_a[stage * BK * PITCH_A + place_at(LOAD_A, BM, PITCH_A, u, 0u) / 4u] = next_a[i];
+        } else {
+            [[unroll]] for (uint j = 0u; j < 4u; j++) {
+                uint at = place_at(LOAD_A, BM, PITCH_A, u, j);
+                tile_a[stage * BK * PITCH_A + at / 4u][at % 4u] = next_a[i][j];
+            }
+        }
+    }
+    [[unroll]] for (uint i = 0u; i < FETCH_B; i++) {
+        uint u = id + i * THREADS;
+        if (UNITS_B % THREADS != 0u && u >= UNITS_B) continue;
+        if (LOAD_B == 1u || LOAD_B == 2u) {
+            tile_b[stage * BK * PITCH_B + place_at(LOAD_B, BN, PITCH_B, u, 0u) / 4u] = next_b[i];
+        } else {
+            [[unroll]] for (uint j = 0u; j < 4u; j++) {
+                uint at = place_at(LOAD_B, BN, PITCH_B, u, j);
+                tile_b[stage * BK * PITCH_B + at / 4u][at % 4u] = next_b[i][j];
+            }
+        }
+    }
+}
+
+elem sums[TM * TN];
+
+// Adds one staged step. (m, n): this invocation's corner in the tile.
+void add_tile(uint stage, uint m, uint n) {
+    [[unroll]] for (uint k = 0u; k < BK; k++) {
+        elem fa[TM], fb[TN];
+        uint row_a = (stage * BK + k) * PITCH_A, row_b = (stage * BK + k) * PITCH_B;
+        if (TM % 4u == 0u) {
+            [[unroll]] for (uint i = 0u; i < TM / 4u; i++) {
+                elem4 v = tile_a[row_a + m / 4u + i * 4u];
+                [[unroll]] for (uint j = 0u; j < 4u; j++) fa[i * 4u + j] = v[j];
+            }
+        } else {
+            [[unroll]] for (uint i = 0u; i < TM; i++) fa[i] = tile_a[row_a + (m + i) / 4u][(m + i) % 4u];
+        }
+        [[unroll]] for (uint i = 0u; i < TN / 4u; i++) {
+            elem4 v = tile_b[row_b + n / 4u + i * 8u];
+            [[unroll]] for (uint j = 0u; j < 4u; j++) fb[i * 4u + j] = v[j];
+        }
+        [[unroll]] for (uint i = 0u; i < TM; i++)
+            [[unroll]] for (uint j = 0u; j < TN; j++)
+                sums[i * TN + j] = mac(fa[i], fb[j], sums[i * TN + j]);
+    }
+}
+
+pixel pixel_at(row_ref row, uint n) {
+    pixel x;
+    uint w = n % row.r.out_size[2], rest = n / row.r.out_size[2];
+    uint h = rest % row.r.out_size[1], d = rest / row.r.out_size[1];
+    x.d = int(d * row.r.stride[0]) - row.r.pad[0];
+    x.h = int(h * row.r.stride[1]) - row.r.pad[1];
+    x.w = int(w * row.r.stride[2]) - row.r.pad[2];
+    x.in_d = n < row.r.n ? int(row.r.in_size[0]) : 0; // no position of a missing pixel is inside
+    x.in_h = int(row.r.in_size[1]);
+    x.in_w = int(row.r.in_size[2]);
+    x.dilation_d = int(row.r.dilation[0]);
+    x.dilation_h = int(row.r.dilation[1]);
+    x.dilation_w = int(row.r.dilation[2]);
+    return x;
+}
+
+void main() {
+    place p;
+    if (!place_find(p)) return;
+    row_ref row = row_ref(p.row);
+    uint id = gl_LocalInvocationIndex, tile = p.tile;
+    uint tile_n = tile % row.r.tiles_n, rest = tile / row.r.tiles_n;
+    uint tile_m = rest % row.r.tiles_m, entry = rest / row.r.tiles_m;
+    uint batches = row.r.batch[0] * row.r.batch[1] * row.r.batch[2];
+    uint split = 0u;
+    if (MODE == MODE_SPLIT) {
+        split = entry / batches;
+        entry %= batches;
+    }
+    uint m0 = tile_m * BM, n0 = tile_n * BN;
+    source a = source(operand_address(row.r.a, p) + batch_offset(row.r.a_batch, entry, row.r.batch) * type_bytes(TYPE),
+                      row.r.m, row.r.a_m, row.r.a_k);
+    source b = source(operand_address(row.r.b, p) + batch_offset(row.r.b_batch, entry, row.r.batch) * type_bytes(TYPE),
+                      row.r.n, row.r.b_n, row.r.b_k);
+    pixel x = pixel(0, 0, 0, 0, 0, 0, 0, 0, 0);
+    if (LOAD_B == 4u) x = pixel_at(row, n0 + id % BN);
+    uint k_begin = 0u, k_end = row.r.k, chunk = row.r.chunk;
+    if (MODE == MODE_SPLIT) {
+        k_begin = split * chunk;
+        k_end = min(k_end, k_begin + chunk);
+    }
+
+    uint lane = id % 32u, warp = id / 32u;
+    const uint across = BN / (8u * TN);
+    uint m = warp / across * 4u * TM + lane / 8u * min(TM, 4u), n = warp % across * 8u * TN + lane % 8u * 4u;
+
+    elem total[TM * TN];
+    [[unroll]] for (uint i = 0u; i < TM * TN; i++) {
+        sums[i] = elem(0);
+        if (MODE == MODE_CHUNKED) total[i] = elem(0);
+    }
+    uint stage = 0u, left = chunk;
+    if (k_begin < k_end) fetch_tiles(a, b, x, m0, n0, k_begin, k_end);
+    for (uint k0 = k_begin; k0 < k_end; k0 += BK) {
+        if (STAGES == 1u && k0 != k_begin) barrier();
+        put_tiles(stage);
+        barrier();
+        if (k0 + BK < k_end) fetch_tiles(a, b, x, m0, n0, k0 + BK, k_end);
+        add_tile(stage, m, n);
+        if (STAGES == 2u) stage ^= 1u;
+        if (MODE == MODE_CHUNKED) {
+            left -= BK;
+            if (left == 0u) {
+                [[unroll]] for (uint i = 0u; i < TM * TN; i++) {
+                    total[i] += sums[i];
+                    sums[i] = elem(0);
+                }
+                left = chunk;
+            }
+        }
+    }
+    if (MODE == MODE_CHUNKED && left != chunk) {
+        [[unroll]] for (uint i = 0u; i < TM * TN; i++) total[i] += sums[i];
+    }
+
+    // Row i and column j of the invocation: vectors of four lie 4 and 8 vectors apart.
+    m += m0;
+    n += n0;
+    if (MODE == MODE_SPLIT) {
+        partial_ref to = partial_ref(operand_address(row.r.partial, p) +
+                                     uint64_t(split * batches + entry) * row.r.m * row.r.n * PARTIAL_BYTES);
+        [[unroll]] for (uint i = 0u; i < TM; i++)
+            [[unroll]] for (uint j = 0u; j < TN; j++) {
+                uint mi = m + i % 4u + i / 4u * 16u, nj = n + j % 4u + j / 4u * 32u;
+                if (mi < row.r.m && nj < row.r.n) to.v[mi * row.r.n + nj] = sums[i * TN + j];
+            }
+        return;
+    }
+    finish_state s = finish_begin(row, p, entry);
+    [[unroll]] for (uint i = 0u; i < TM; i++)
+        [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
+            elem4 v;
+            [[unroll]] for (uint c = 0u; c < 4u; c++)
+                v[c] = MODE == MODE_CHUNKED ? total[i * TN + j + c] : sums[i * TN + j + c];
+            uint mi = m + i % 4u + i / 4u * 16u, nj = n + j * 8u;
+            if (mi >= row.r.m) continue;
+            if (STORE4 != 0u) {
+                if (nj < row.r.n) finish4(s, v, mi, nj);
+            } else {
+                [[unroll]] for (uint c = 0u; c < 4u; c++)
+                    if (nj + c < row.r.n) finish(s, v[c], mi, nj + c);
+            }
+        }
+}

@@ -1,0 +1,93 @@
+#version 460
+//! variant real
+//! variant fused -DEPILOGUE
+// mms.comp: product and convolution for software devices (a CPU behind Vulkan), where shared memory and barriers cost
+// more than they save. Invocations lie along n; every invocation of a workgroup reads the same TM rows of A, which the
+// compiler turns into scalar loads. No branch in the loop, no division, one chunk.
+// tile = (batch * tiles_n + tile_n) * tiles_m + tile_m, a tile being TM rows x (group * TN) columns.
+#extension GL_GOOGLE_include_directive : require
+#include "lib/abi.glsl"
+#include "lib/mm.glsl"
+
+layout(constant_id = 12) const uint TM = 8u;
+layout(constant_id = 13) const uint TN = 1u;
+layout(constant_id = 15) const uint LOAD_B = 0u; // 4: B is an image
+
+elem sums[TM * TN];
+uint row_at[TM]; // element offset of each row of A; rows past the end repeat the last
+
+void add_k(uint64_t a, uint at_a, elem fb[TN]) {
+    [[unroll]] for (uint i = 0u; i < TM; i++) {
+        elem fa = elem_load(a, row_at[i] + at_a);
+        [[unroll]] for (uint j = 0u; j < TN; j++) sums[i * TN + j] = mac(fa, fb[j], sums[i * TN + j]);
+    }
+}
+
+void add_matrix(row_ref row, uint64_t a, uint64_t b, uint n0) {
+    uint column[TN], step = gl_WorkGroupSize.x;
+    [[unroll]] for (uint j = 0u; j < TN; j++) column[j] = min(n0 + j * step, row.r.n - 1u) * row.r.b_n;
+    uint k_count = row.r.k, b_k = row.r.b_k, a_k = row.r.a_k;
+    for (uint k = 0u; k < k_count; k++) {
+        elem fb[TN];
+        [[unroll]] for (uint j = 0u; j < TN; j++) fb[j] = elem_load(b, column[j] + k * b_k);
+        add_k(a, k * a_k, fb);
+    }
+}
+
+void add_image(row_ref row, uint64_t a, uint64_t b, uint n0) {
+    int at_d[TN], at_h[TN], at_w[TN];
+    uint step = gl_WorkGroupSize.x;
+    [[unroll]] for (uint j = 0u; j < TN; j++) {
+        uint n = min(n0 + j * step, row.r.n - 1u);
+        uint w = n % row.r.out_size[2], rest = n / row.r.out_size[2];
+        at_d[j] = int(rest / row.r.out_size[1] * row.r.stride[0]) - row.r.pad[0];
+        at_h[j] = int(rest % row.r.out_size[1] * row.r.stride[1]) - row.r.pad[1];
+        at_w[j] = int(w * row.r.stride[2]) - row.r.pad[2];
+    }
+    uint channels = row.r.k / (KERNEL_D * KERNEL_H * KERNEL_W), k = 0u;
+    uint in_d = row.r.in_size[0], in_h = row.r.in_size[1], in_w = row.r.in_size[2];
+    int step_d = int(row.r.dilation[0]), step_h = int(row.r.dilation[1]), step_w = int(row.r.dilation[2]);
+    for (uint c = 0u; c < channels; c++) {
+        uint plane = c * row.r.b_k;
+        for (int kd = 0; kd < int(KERNEL_D); kd++)
+            for (int kh = 0; kh < int(KERNEL_H); kh++)
+                for (int kw = 0; kw < int(KERNEL_W); kw++) {
+                    elem fb[TN];
+                    [[unroll]] for (uint j = 0u; j < TN; j++) {
+                        uint d = uint(at_d[j] + kd * step_d), h = uint(at_h[j] + kh * step_h),
+                             w = uint(at_w[j] + kw * step_w);
+                        bool inside = d < in_d && h < in_h && w < in_w;
+                        elem v = elem_load(b, inside ? plane + (d * in_h + h) * in_w + w : plane);
+                        fb[j] = inside ? v : elem(0);
+                    }
+                    add_k(a, k, fb);
+                    k++;
+                }
+    }
+}
+
+void main() {
+    place p;
+    if (!place_find(p)) return;
+    row_ref row = row_ref(p.row);
+    uint tile_m = p.tile % row.r.tiles_m, rest = p.tile / row.r.tiles_m;
+    uint tile_n = rest % row.r.tiles_n, entry = rest / row.r.tiles_n;
+    uint m0 = tile_m * TM, n0 = tile_n * TN * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
+    uint64_t a = operand_address(row.r.a, p) + batch_offset(row.r.a_batch, entry, row.r.batch) * type_bytes(TYPE);
+    uint64_t b = operand_address(row.r.b, p) + batch_offset(row.r.b_batch, entry, row.r.batch) * type_bytes(TYPE);
+    [[unroll]] for (uint i = 0u; i < TM; i++) {
+        row_at[i] = min(m0 + i, row.r.m - 1u) * row.r.a_m;
+        [[unroll]] for (uint j = 0u; j < TN; j++) sums[i * TN + j] = elem(0);
+    }
+    if (row.r.k > 0u) {
+        if (LOAD_B == 4u) add_image(row, a, b, n0);
+        else add_matrix(row, a, b, n0);
+    }
+    finish_state s = finish_begin(row, p, entry);
+    [[unroll]] for (uint j = 0u; j < TN; j++) {
+        uint n = n0 + j * gl_WorkGroupSize.x;
+        if (n >= row.r.n) continue;
+        [[unroll]] for (uint i = 0u; i < TM; i++)
+            if (m0 + i < row.r.m) finish(s, sums[i * TN + j], m0 + i, n);
+    }
+}
