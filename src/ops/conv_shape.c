@@ -80,7 +80,7 @@ static braid_status extent(const conv *c, int axis, int64_t *out, braid_error *e
 }
 
 braid_status conv_axis(conv *c, int axis, int64_t in, braid_error *err) {
-    int64_t reach, stride = c->stride[axis];
+    int64_t reach = 0, stride = c->stride[axis];
     TRY(extent(c, axis, &reach, err));
     c->in[axis] = in;
     if (c->mode == CONV_SAME_UPPER || c->mode == CONV_SAME_LOWER) {
@@ -203,7 +203,7 @@ braid_status conv_shape(const node *conv_node, const tensor_type *x, const tenso
 
 /* Output extent and pads of one axis. wanted: from output_shape, -1 when absent. */
 static braid_status transpose_axis(conv *c, int axis, int64_t in, int64_t wanted, braid_error *err) {
-    int64_t reach, full;
+    int64_t reach = 0, full;
     TRY(extent(c, axis, &reach, err));
     if (c->extra[axis] >= c->stride[axis] && c->extra[axis] >= c->dilation[axis])
         return error_set(err, BRAID_MODEL, "output_padding[%d] is %lld, expected less than the stride or dilation",

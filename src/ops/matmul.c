@@ -123,6 +123,49 @@ static braid_status matmul_eval(eval *e) {
     return BRAID_OK;
 }
 
+static mm_operand operand_of(const lowering *l, const int32_t *values, int count, int i) {
+    mm_operand o = {.storage = i < count ? values[i] : -1};
+    size_t bytes = 0;
+    if (o.storage >= 0 && tensor_type_bytes(lower_type(l, o.storage), &bytes)) o.bytes = bytes;
+    return o;
+}
+
+mm_operand mm_operand_in(const lowering *l, int i) {
+    return operand_of(l, l->node->in, l->node->n_root, i);
+}
+mm_operand mm_operand_out(const lowering *l) {
+    return operand_of(l, l->node->out, l->node->n_out, 0);
+}
+
+/* A's batches as further rows of one product where B is the same for all of them. */
+static void fold_batches(mm_shape *s) {
+    int64_t rows = s->m;
+    for (int i = s->n_batch - 1; i >= 0; i--) {
+        if (s->batch[i] != 1 && (s->b_batch[i] != 0 || s->a_batch[i] != rows * s->k)) return;
+        if (!i64_mul(rows, s->batch[i], &rows)) return;
+    }
+    s->m = rows;
+    s->n_batch = 0;
+}
+
+static braid_status matmul_lower(lowering *l) {
+    const tensor_type *a = lower_in(l, 0), *b = lower_in(l, 1), *c = lower_out(l, 0);
+    mm_problem p = {.type = a->type,
+                    .a = mm_operand_in(l, 0),
+                    .b = mm_operand_in(l, 1),
+                    .c = mm_operand_out(l),
+                    .bias = {.storage = -1},
+                    .alpha = 1,
+                    .beta = 1,
+                    .epilogue = true};
+    matmul_shape(a, b, &p.s);
+    fold_batches(&p.s);
+    /* Batches, rows and columns of the product among the output's axes. */
+    p.col_axis = b->rank == 1 ? c->rank : c->rank - 1;
+    p.row_axis = p.s.n_batch == 0 ? 0 : a->rank == 1 ? p.col_axis : p.col_axis - 1;
+    return mm_lower(l, &p);
+}
+
 /* -------------------------------------------------------------------------------------------------- Gemm */
 
 static braid_status gemm_bias_check(const infer *c, const tensor_type *bias, const tensor_type *out) {
@@ -224,6 +267,23 @@ static braid_status gemm_eval(eval *e) {
     return BRAID_OK;
 }
 
+static braid_status gemm_lower(lowering *l) {
+    const tensor_type *a = lower_in(l, 0), *b = lower_in(l, 1), *bias = l->node->n_root > 2 ? lower_in(l, 2) : NULL;
+    mm_problem p = {.type = a->type,
+                    .a = mm_operand_in(l, 0),
+                    .b = mm_operand_in(l, 1),
+                    .c = mm_operand_out(l),
+                    .bias = mm_operand_in(l, 2),
+                    .alpha = node_float(l->node, "alpha", 1),
+                    .beta = node_float(l->node, "beta", 1),
+                    .epilogue = true,
+                    .row_axis = 0,
+                    .col_axis = 1};
+    gemm_shape(l->node, a, b, &p.s);
+    if (bias) gemm_bias_strides(bias, &p.bias_m, &p.bias_n);
+    return mm_lower(l, &p);
+}
+
 static const attribute_spec gemm_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, "1"},   {"beta", ATTRIBUTE_FLOAT, "1"},
                                                  {"transA", ATTRIBUTE_INT, "0"},    {"transB", ATTRIBUTE_INT, "0"},
                                                  {"broadcast", ATTRIBUTE_INT, "0"}, {0}};
@@ -235,6 +295,7 @@ const op matmul_ops[] = {{.name = "MatMul",
                           .min_out = 1,
                           .max_out = 1,
                           .flags = OP_EPILOGUE,
+                          .lower = matmul_lower,
                           .infer = matmul_infer,
                           .eval = matmul_eval},
                          {.name = "Gemm",
@@ -245,6 +306,7 @@ const op matmul_ops[] = {{.name = "MatMul",
                           .max_out = 1,
                           .flags = OP_EPILOGUE,
                           .attributes = gemm_attributes,
+                          .lower = gemm_lower,
                           .infer = gemm_infer,
                           .eval = gemm_eval},
                          {0}};

@@ -1,17 +1,55 @@
 /*
- * mm: the product problem that MatMul, Gemm, Conv and Einsum hand to the mm and mv kernels.
+ * mm: the product problem that MatMul, Gemm, Conv, ConvTranspose and Einsum hand to the kernels mm, mms and mv.
  */
 #ifndef BRAID_MM_H
 #define BRAID_MM_H
 
-#include "ops/op.h"
+#include "ops/conv.h"
 
 /* C[batch][m][n] = sum over k of A[batch][m][k] * B[batch][k][n]; strides in elements, 0 in a broadcast batch dim. */
 typedef struct mm_shape {
     int64_t m, n, k;
     int64_t a_m, a_k, b_k, b_n;
     int n_batch;
-    int64_t batch[BRAID_MAX_RANK], a_batch[BRAID_MAX_RANK], b_batch[BRAID_MAX_RANK];
+    int64_t batch[BRAID_MAX_RANK], a_batch[BRAID_MAX_RANK], b_batch[BRAID_MAX_RANK], bias_batch[BRAID_MAX_RANK];
 } mm_shape;
+
+/* A tensor in a storage of the planner; bytes: the extent the kernel may touch. */
+typedef struct mm_operand {
+    int32_t storage; /* -1: absent */
+    uint64_t bytes;
+} mm_operand;
+
+typedef struct mm_problem {
+    mm_shape s;
+    braid_type type;
+    mm_operand a, b, c, bias;
+    int64_t bias_m, bias_n;
+    float alpha, beta;
+    bool epilogue;          /* run the node's epilogue on C's elements */
+    int row_axis, col_axis; /* of the epilogue, see map_lower_epilogue */
+    int64_t groups;         /* batch entries that make one of the epilogue's batches, their rows following each other */
+    const conv *image;      /* B is the image of this convolution (at most three axes); NULL: a matrix */
+    bool transposed;        /* of a ConvTranspose: A is [channel][m][tap], a_m the taps, a_k m * taps */
+} mm_problem;
+
+/* Steps for a problem. UNSUPPORTED without touching err where the kernels do not reach: types, more than three batch
+   dims that do not merge, indices of 2^31 and more. */
+braid_status mm_lower(lowering *, const mm_problem *);
+
+/* Node input i and output 0 as operands. */
+mm_operand mm_operand_in(const lowering *, int i);
+mm_operand mm_operand_out(const lowering *);
+
+/* How a problem is cut. A pure function of one lane's problem, the type and static traits of the device: chunk fixes
+   the order of sums (kernels/lib/mm.glsl). */
+typedef struct mm_cut {
+    uint32_t bm, bn, bk, tm, tn; /* tile and part of an invocation */
+    uint32_t chunk, splits;
+    uint32_t group; /* invocations; of the direct kernel mms where bk is 0 */
+} mm_cut;
+mm_cut mm_choose(const device_traits *, const mm_problem *);
+size_t mm_tile_count(void);
+mm_cut mm_tile(size_t i); /* the tiles that mm_choose picks from; for the benchmark */
 
 #endif

@@ -22,6 +22,7 @@ layout(constant_id = 16) const uint MODE = 0u;     // MODE_*
 layout(constant_id = 17) const uint KERNEL_D = 1u; // of a convolution
 layout(constant_id = 18) const uint KERNEL_H = 1u;
 layout(constant_id = 19) const uint KERNEL_W = 1u;
+layout(constant_id = 22) const uint SWAP = 0u;     // m and n are exchanged: the epilogue's row is n
 const uint MODE_WHOLE = 0u;   // one chunk
 const uint MODE_CHUNKED = 1u; // the workgroup walks all chunks
 const uint MODE_SPLIT = 2u;   // the workgroup sums one chunk into `partial`
@@ -87,6 +88,7 @@ struct finish_state {
     uint64_t out_base, bias;
     uint out_m, out_n, bias_m, bias_n;
     elem alpha, beta;
+    uint first_row; // epilogue row of m = 0
 #ifdef EPILOGUE
     epilogue_state e;
 #endif
@@ -104,7 +106,8 @@ finish_state finish_begin(row_ref row, place p, uint b) {
     s.alpha = elem(row.r.alpha);
     s.beta = elem(row.r.beta);
 #ifdef EPILOGUE
-    s.e = epilogue_begin(row.r.e, p, b);
+    s.e = epilogue_begin(row.r.e, p, b / row.r.groups);
+    s.first_row = b % row.r.groups * (SWAP != 0u ? row.r.n : row.r.m);
 #endif
     return s;
 }
@@ -113,7 +116,7 @@ elem finish_value(finish_state s, elem sum, uint m, uint n) {
     precise elem v = s.alpha * sum;
     if (s.bias != 0ul) v = mac(s.beta, elem_load(s.bias, m * s.bias_m + n * s.bias_n), v);
 #ifdef EPILOGUE
-    return epilogue_run(s.e, v, m, n);
+    return SWAP != 0u ? epilogue_run(s.e, v, s.first_row + n, m) : epilogue_run(s.e, v, s.first_row + m, n);
 #else
     return v;
 #endif

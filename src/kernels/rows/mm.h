@@ -9,7 +9,6 @@
  */
 #ifndef BRAID_ROW_MM_H
 #define BRAID_ROW_MM_H
-#include "lib/epilogue.h"
 ROW_BEGIN(mm)
     row_header header;
     operand a;
@@ -44,6 +43,6 @@ ROW_BEGIN(mm)
     uint stride[3];
     uint dilation[3];
     int pad[3];
-    uint reserved;
+    uint groups;     /* batch entries that make one batch of the epilogue, their rows following each other */
 ROW_END(mm)
 #endif

@@ -1,0 +1,96 @@
+/*
+ * mm_choose.c: tile and chunk of a product, by a small model of the device: a core works on its tiles either at the
+ * tile's rate of multiply-adds or, with few of them, at the pace of one tile's memory latency.
+ */
+#include "ops/mm.h"
+
+/* Multiply-adds a cycle that a core reaches with this tile when it has enough of them. */
+static const struct {
+    mm_cut cut;
+    int rate;
+} tiles[] = {
+    {{128, 128, 16, 8, 8, 0, 1, 0}, 96}, {{64, 128, 16, 8, 8, 0, 1, 0}, 90}, {{128, 64, 16, 8, 8, 0, 1, 0}, 90},
+    {{64, 64, 16, 8, 4, 0, 1, 0}, 76},   {{64, 64, 16, 4, 4, 0, 1, 0}, 64},  {{32, 64, 16, 4, 4, 0, 1, 0}, 56},
+    {{64, 32, 16, 4, 4, 0, 1, 0}, 56},   {{32, 32, 32, 4, 4, 0, 1, 0}, 48},  {{32, 32, 32, 2, 4, 0, 1, 0}, 36},
+    {{16, 64, 32, 2, 4, 0, 1, 0}, 32},   {{16, 32, 32, 2, 4, 0, 1, 0}, 28},
+};
+
+enum {
+    CHUNK_STEP = 32,  /* every BK divides it */
+    CHUNK_MAX = 4096, /* longer sums are cut for accuracy */
+    STEP_STALL = 500, /* cycles that a step of BK waits for memory, beside BK * K_STALL */
+    K_STALL = 16,
+    SUM_CYCLES = 4500, /* the second step of a split: a barrier and a launch */
+    SUM_BYTES = 1500   /* bytes of partial sums a cycle */
+};
+
+size_t mm_tile_count(void) {
+    return COUNT_OF(tiles);
+}
+mm_cut mm_tile(size_t i) {
+    return tiles[i].cut;
+}
+
+static int64_t up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+static double cycles(const mm_problem *p, int64_t batches, const mm_cut *c, int rate, int64_t cores) {
+    int64_t groups = up(p->s.m, c->bm) * up(p->s.n, c->bn) * batches * c->splits, rounds = up(groups, cores);
+    int64_t k = p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk, threads = c->bm / c->tm * (c->bn / c->tn);
+    if (c->splits == 1) k = p->s.k;
+    double busy = (double)rounds * c->bm * c->bn * (double)k / rate;
+    int64_t resident = threads >= 256 ? 2 : threads >= 128 ? 4 : 8;
+    double stalled = (double)up(rounds, resident) * (double)up(k, c->bk) * (STEP_STALL + (int)c->bk * K_STALL);
+    double sum =
+        c->splits == 1 ? 0 : SUM_CYCLES + (double)c->splits * (double)(p->s.m * p->s.n * batches) * 8 / SUM_BYTES;
+    return (busy > stalled ? busy : stalled) + sum;
+}
+
+/* Kernel mms: tm rows that a workgroup shares, tn columns of each invocation. */
+static mm_cut direct_cut(const device_traits *device, const mm_problem *p, int64_t batches) {
+    mm_cut c = {.group = 8, .splits = 1, .chunk = p->s.k ? (uint32_t)p->s.k : 1};
+    c.tm = p->s.m <= 1 ? 1 : p->s.m <= 2 ? 2 : p->s.m <= 4 ? 4 : 8;
+    c.tn = device->software ? (p->s.n <= 8 ? 1 : c.tm == 8 ? 2 : 4) : 4;
+    if (!device->software) {
+        c.group = p->s.n <= 96 ? 64 : 128;
+        int64_t rows = up(p->s.m, c.tm) * batches, wanted = 8 * (int64_t)device->cores;
+        while (c.tn > 1 && rows * up(p->s.n, c.group * c.tn) < wanted) c.tn /= 2;
+    }
+    c.bm = c.tm;
+    c.bn = c.tn * c.group;
+    return c;
+}
+
+/* Convolutions of few outputs and short sums: nothing to share between rows. */
+static bool is_direct(const device_traits *device, const mm_problem *p) {
+    return device->software || p->transposed || (p->image && p->s.m <= 4 && p->s.k <= 256);
+}
+
+mm_cut mm_choose(const device_traits *device, const mm_problem *p) {
+    static const int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
+    int64_t batches = 1, cores = device->cores ? device->cores : 1;
+    for (int i = 0; i < p->s.n_batch; i++) batches *= p->s.batch[i];
+    if (is_direct(device, p)) return direct_cut(device, p, batches);
+    mm_cut best = {0};
+    double best_cycles = 0;
+    bool real = p->type != BRAID_FLOAT64 && type_is_float(p->type);
+    for (size_t t = 0; t < COUNT_OF(tiles); t++) {
+        mm_cut c = tiles[t].cut;
+        if (!real && c.tm > 2) continue; /* 64-bit sums take twice the registers */
+        if (p->image && c.bm / c.tm * (c.bn / c.tn) % c.bn != 0) continue;
+        for (size_t i = 0; i < COUNT_OF(splits); i++) {
+            int64_t chunk = up(up(p->s.k, splits[i]), CHUNK_STEP) * CHUNK_STEP;
+            if (i > 0 && (chunk < 2 * CHUNK_STEP || up(p->s.k, chunk) < 2)) break;
+            c.splits = (uint32_t)(i == 0 ? 1 : up(p->s.k, chunk));
+            c.chunk = (uint32_t)(chunk > CHUNK_MAX ? CHUNK_MAX : chunk ? chunk : CHUNK_STEP);
+            if (c.splits > 1) c.splits = (uint32_t)up(p->s.k, c.chunk);
+            double now = cycles(p, batches, &c, tiles[t].rate, cores);
+            if (best.bm && now >= best_cycles) continue;
+            best = c;
+            best_cycles = now;
+        }
+    }
+    best.group = best.bm / best.tm * (best.bn / best.tn);
+    return best;
+}
