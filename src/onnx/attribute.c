@@ -207,5 +207,6 @@ braid_status import_attribute(scope *s, wire w, attribute *out, bool *present) {
         status = settle_kind(s->im, &p);
         if (status == BRAID_OK) status = read_content(s, w, &p, out);
     }
-    return status == BRAID_OK ? status : error_within(s->im->err, status, "attribute '%.200s'", p.name);
+    if (status == BRAID_OK || import_names_node(s->im)) return status;
+    return error_within(s->im->err, status, "attribute '%.200s'", p.name);
 }

@@ -181,24 +181,33 @@ static braid_status settle_opset(scope *s, node_proto *n) {
     return BRAID_OK;
 }
 
-static braid_status read_edges(scope *s, wire w, node_proto *n) {
+static braid_status read_outputs(scope *s, wire w, node_proto *n) {
     importer *im = s->im;
-    n->in = arena_array(im->memory, (size_t)n->n_in + 1, sizeof *n->in);
-    n->out = arena_array(im->memory, (size_t)n->n_out + 1, sizeof *n->out);
-    if (!n->in || !n->out) return error_memory(im->err);
     wire_field f;
     const char *name;
-    for (int in = 0, out = 0; wire_more(&w);) {
+    n->out = arena_array(im->memory, (size_t)n->n_out + 1, sizeof *n->out);
+    if (!n->out) return error_memory(im->err);
+    for (int out = 0; wire_more(&w);) {
         TRY(wire_next(&w, &f));
-        if (f.number != 1 && f.number != 2) continue;
+        if (f.number != 2) continue;
         TRY(import_name(im, &w, &f, &name));
-        if (f.number == 2) {
-            n->out[out++] = *name ? names_get(&s->names, name) : -1;
-            continue;
-        }
+        n->out[out++] = *name ? names_get(&s->names, name) : -1;
+    }
+    return BRAID_OK;
+}
+
+static braid_status read_inputs(scope *s, wire w, node_proto *n) {
+    importer *im = s->im;
+    wire_field f;
+    const char *name;
+    n->in = arena_array(im->memory, (size_t)n->n_in + 1, sizeof *n->in);
+    if (!n->in) return error_memory(im->err);
+    for (int in = 0; wire_more(&w); in += f.number == 1) {
+        TRY(wire_next(&w, &f));
+        if (f.number != 1) continue;
+        TRY(import_name(im, &w, &f, &name));
         braid_status status = scope_find(s, name, &n->in[in]);
         if (status != BRAID_OK) return error_within(im->err, status, "input %d", in);
-        in++;
     }
     return BRAID_OK;
 }
@@ -296,13 +305,19 @@ static braid_status make_node(scope *s, const node_proto *n) {
 }
 
 static braid_status read_node_body(scope *s, wire w, node_proto *n) {
-    TRY(read_edges(s, w, n));
+    TRY(read_outputs(s, w, n));
     TRY(settle_name(s, n));
+    TRY(read_inputs(s, w, n));
     TRY(read_attributes(s, w, n));
     const function *callee = function_find(s->im, n);
     if (callee) return function_inline(s, callee, n);
     if (strcmp(n->type, "Constant") == 0 && !*n->domain) return make_constant(s, n);
     return make_node(s, n);
+}
+
+/* An error names its innermost node and the outermost one: a chain of all between might push the reason out. */
+bool import_names_node(const importer *im) {
+    return im->err && strncmp(im->err->message, "node '", 6) == 0;
 }
 
 static braid_status read_node(scope *s, wire w) {
@@ -314,6 +329,7 @@ static braid_status read_node(scope *s, wire w) {
     TRY(import_budget(im, ((uint64_t)n.n_in + (uint64_t)n.n_out) * 4));
     braid_status status = read_node_body(s, w, &n);
     if (status == BRAID_OK) return import_budget(im, 0);
+    if ((s->parent || s->call) && import_names_node(im)) return status;
     return error_within(im->err, status, "node '%.120s' (%s%s%.60s-%d)", n.name ? n.name : "", n.domain,
                         *n.domain ? "." : "", n.type, n.opset);
 }

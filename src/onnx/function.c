@@ -110,7 +110,9 @@ static braid_status bind_names(scope *s, wire w, uint32_t field, const int32_t *
         TRY(wire_next(&w, &f));
         if (f.number != field) continue;
         TRY(import_name(im, &w, &f, &name));
-        if (!names_put(to, name, n < n_values ? values[n] : -1)) return error_memory(im->err);
+        bool twice = names_get(to, name) != NAMES_NONE;
+        if (twice && field == 4) return error_set(im->err, BRAID_MODEL, "'%.200s' is two inputs of the function", name);
+        if (!twice && !names_put(to, name, n < n_values ? values[n] : -1)) return error_memory(im->err);
         n++;
     }
     if (n_values <= n) return BRAID_OK;

@@ -29,7 +29,7 @@ enum {
     CALL_DEPTH_MAX = 100,
     ATTRIBUTES_MAX = 1024, /* of one node */
     OPSET_MAX = 28,
-    IR_MAX = 13,
+    IR_MAX = 14,
     EAGER_BYTES = 1024 /* smaller constants are read at once */
 };
 
@@ -115,6 +115,9 @@ braid_status import_subgraph(scope *outer, wire message, graph **out);
 /* The NodeProtos in `field` of a message: first every output gets its value, then the nodes are read. */
 braid_status import_declare(scope *, wire message, uint32_t field);
 braid_status import_nodes(scope *, wire message, uint32_t field);
+
+/* Does the error at hand name a node already. */
+bool import_names_node(const importer *);
 
 typedef struct node_proto {
     const char *name, *type, *domain, *overload;
