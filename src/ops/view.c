@@ -130,6 +130,8 @@ static braid_status reshape_dims(infer *c, int count, const int64_t *shape) {
     for (int d = 0; d < count; d++)
         if (d != hole && !(copied & 1u << d)) fit = fit && product_add(&to, c->out[0].dims[d]);
     if (!fit) return error_set(c->err, BRAID_SHAPE, "the number of elements overflows");
+    for (int d = 0; d < count; d++) /* a copied dim of 0: no elements on either side, whatever the others are */
+        if (hole < 0 && (copied & 1u << d) && c->out[0].dims[d] == 0) return BRAID_OK;
     return hole < 0 ? reshape_same(c, &from, &to) : reshape_rest(c, &from, &to, &c->out[0].dims[hole]);
 }
 
