@@ -1,0 +1,210 @@
+#include "ops/mm_code.h"
+
+/* Specialization constants of lib/mm.glsl, mm.comp and mms.comp. */
+enum {
+    SPEC_TYPE = 8,
+    SPEC_BM,
+    SPEC_BN,
+    SPEC_BK,
+    SPEC_TM,
+    SPEC_TN,
+    SPEC_LOAD_A,
+    SPEC_LOAD_B,
+    SPEC_MODE,
+    SPEC_KERNEL,
+    SPEC_STAGES = 20,
+    SPEC_STORE4,
+    SPEC_SWAP
+};
+enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
+enum { LOAD_K4, LOAD_ROW4, LOAD_K, LOAD_ROW, LOAD_IMAGE, LOAD_TRANSPOSED };
+enum { SUM_GROUP = 256, SUM_ITEMS = 4 };
+
+bool mm_merge_batch(mm_shape *s) {
+    int n = 0;
+    for (int i = 0; i < s->n_batch; i++) {
+        int64_t d = s->batch[i];
+        if (d == 1) continue;
+        if (n > 0 && s->a_batch[n - 1] == s->a_batch[i] * d && s->b_batch[n - 1] == s->b_batch[i] * d &&
+            s->bias_batch[n - 1] == s->bias_batch[i] * d)
+            d *= s->batch[--n];
+        s->a_batch[n] = s->a_batch[i];
+        s->b_batch[n] = s->b_batch[i];
+        s->bias_batch[n] = s->bias_batch[i];
+        s->batch[n++] = d;
+    }
+    s->n_batch = n;
+    return n <= 3;
+}
+
+int64_t mm_batches(const mm_shape *s) {
+    int64_t n = 1;
+    for (int i = 0; i < s->n_batch; i++) n *= s->batch[i];
+    return n;
+}
+
+static void spec(mm_code *c, uint32_t id, uint32_t content) {
+    c->spec_ids[c->n_spec] = id;
+    c->spec[c->n_spec++] = content;
+}
+
+/* Do a tensor's lanes and batch entries all start at multiples of four elements. */
+static bool fours(braid_type type, const mm_operand *o, const int64_t *batch, int n_batch) {
+    for (int i = 0; i < n_batch; i++)
+        if (batch[i] % 4 != 0) return false;
+    return o->bytes % (4 * braid_type_bytes(type)) == 0;
+}
+
+/* How mm.comp fetches a matrix of `rows` (m of A, n of B) by k. */
+static uint32_t load_kind(const mm_problem *p, const mm_operand *o, const int64_t *batch, int64_t rows, int64_t row,
+                          int64_t k_stride) {
+    bool vectors = fours(p->type, o, batch, p->s.n_batch);
+    if (vectors && k_stride == 1 && p->s.k % 4 == 0 && (row % 4 == 0 || rows == 1)) return LOAD_K4;
+    if (vectors && row == 1 && rows % 4 == 0 && (k_stride % 4 == 0 || p->s.k == 1)) return LOAD_ROW4;
+    return k_stride <= row ? LOAD_K : LOAD_ROW;
+}
+
+static void row_image(row_mm *row, const conv *c) {
+    for (int i = 0; i < 3; i++) {
+        int from = i - (3 - c->axes);
+        bool is = from >= 0;
+        row->in_size[i] = is ? (uint32_t)c->in[from] : 1;
+        row->out_size[i] = is ? (uint32_t)c->out[from] : 1;
+        row->stride[i] = is ? (uint32_t)c->stride[from] : 1;
+        row->dilation[i] = is ? (uint32_t)c->dilation[from] : 1;
+        row->pad[i] = is ? (int32_t)c->begin[from] : 0;
+    }
+}
+
+static row_mm row_fill(const mm_problem *p, const mm_cut *cut) {
+    const mm_shape *s = &p->s;
+    row_mm row = {.m = (uint32_t)s->m,
+                  .n = (uint32_t)s->n,
+                  .k = (uint32_t)s->k,
+                  .chunk = cut->chunk,
+                  .splits = cut->splits,
+                  .a_m = (uint32_t)s->a_m,
+                  .a_k = (uint32_t)s->a_k,
+                  .b_k = (uint32_t)s->b_k,
+                  .b_n = (uint32_t)s->b_n,
+                  .c_m = (uint32_t)s->n,
+                  .c_n = 1,
+                  .bias_m = (uint32_t)p->bias_m,
+                  .bias_n = (uint32_t)p->bias_n,
+                  .alpha = p->alpha,
+                  .beta = p->beta,
+                  .groups = p->groups ? (uint32_t)p->groups : 1,
+                  .batch = {1, 1, 1}};
+    for (int i = 0; i < s->n_batch; i++) {
+        int to = 3 - s->n_batch + i;
+        row.batch[to] = (uint32_t)s->batch[i];
+        row.a_batch[to] = (uint64_t)s->a_batch[i];
+        row.b_batch[to] = (uint64_t)s->b_batch[i];
+        row.bias_batch[to] = (uint64_t)s->bias_batch[i];
+    }
+    if (p->image) row_image(&row, p->image);
+    return row;
+}
+
+static void exchange(uint32_t *a, uint32_t *b) {
+    uint32_t t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* C^T = B^T A^T: exchanges m and n. */
+static void row_swap(row_mm *r) {
+    exchange(&r->m, &r->n);
+    exchange(&r->a_m, &r->b_n);
+    exchange(&r->a_k, &r->b_k);
+    exchange(&r->c_m, &r->c_n);
+    exchange(&r->bias_m, &r->bias_n);
+    for (int i = 0; i < 3; i++) {
+        uint64_t t = r->a_batch[i];
+        r->a_batch[i] = r->b_batch[i];
+        r->b_batch[i] = t;
+    }
+}
+
+static void grid(mm_code *c, const mm_problem *p, const mm_cut *cut) {
+    row_mm *r = &c->row;
+    r->tiles_m = (r->m - 1) / cut->bm + 1;
+    r->tiles_n = (r->n - 1) / cut->bn + 1;
+    uint64_t tiles = (uint64_t)r->tiles_m * r->tiles_n;
+    if (__builtin_mul_overflow(tiles, (uint64_t)mm_batches(&p->s) * cut->splits, &c->tiles)) c->tiles = UINT64_MAX;
+}
+
+static const char *kernel_of(const mm_problem *p, bool fused, const char *const names[4]) {
+    if (p->type == BRAID_FLOAT64) return names[3];
+    if (!type_is_float(p->type)) return names[2];
+    return names[fused];
+}
+
+static bool wide(braid_type type) {
+    return type == BRAID_FLOAT64 || !type_is_float(type);
+}
+
+static void shared_specs(mm_code *c, const mm_problem *p, const mm_cut *cut) {
+    spec(c, SPEC_TYPE, (uint32_t)p->type);
+    spec(c, SPEC_TM, cut->tm);
+    spec(c, SPEC_TN, cut->tn);
+    for (int i = 0; p->image && i < p->image->axes; i++)
+        spec(c, (uint32_t)(SPEC_KERNEL + 3 - p->image->axes + i), (uint32_t)p->image->kernel[i]);
+}
+
+static mm_code encode_direct(const device_traits *device, const mm_problem *p, mm_cut cut, bool fused) {
+    static const char *const names[] = {"mms_real", "mms_fused", "mms_int", "mms_f64"};
+    mm_code c = {.kernel = kernel_of(p, fused, names)};
+    c.swapped = !p->image && p->s.n < 8 && p->s.m > p->s.n; /* too narrow for invocations along n */
+    if (c.swapped) {
+        mm_problem q = *p;
+        q.s.m = p->s.n;
+        q.s.n = p->s.m;
+        cut = mm_choose(device, &q);
+    }
+    c.row = row_fill(p, &cut);
+    c.group = cut.group;
+    if (c.swapped) row_swap(&c.row);
+    if (p->image && !p->transposed) c.row.a_k = (uint32_t)(p->s.k / (p->image->channels / p->image->groups));
+    grid(&c, p, &cut);
+    shared_specs(&c, p, &cut);
+    spec(&c, SPEC_LOAD_B, p->transposed ? LOAD_TRANSPOSED : p->image ? LOAD_IMAGE : LOAD_ROW);
+    spec(&c, SPEC_SWAP, c.swapped);
+    return c;
+}
+
+mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, bool fused) {
+    static const char *const names[] = {"mm_real", "mm_fused", "mm_int", "mm_f64"};
+    if (cut.bk == 0) return encode_direct(device, p, cut, fused);
+    const mm_shape *s = &p->s;
+    bool split = cut.splits > 1;
+    mm_code c = {.kernel = kernel_of(p, fused && !split, names), .row = row_fill(p, &cut), .group = cut.group};
+    grid(&c, p, &cut);
+    shared_specs(&c, p, &cut);
+    spec(&c, SPEC_BM, cut.bm);
+    spec(&c, SPEC_BN, cut.bn);
+    spec(&c, SPEC_BK, cut.bk);
+    spec(&c, SPEC_LOAD_A, load_kind(p, &p->a, s->a_batch, s->m, s->a_m, s->a_k));
+    spec(&c, SPEC_LOAD_B, p->image ? LOAD_IMAGE : load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k));
+    spec(&c, SPEC_MODE, split ? MODE_SPLIT : s->k > cut.chunk ? MODE_CHUNKED : MODE_WHOLE);
+    spec(&c, SPEC_STAGES, wide(p->type) ? 1 : 2);
+    spec(&c, SPEC_STORE4, !split && s->n % 4 == 0 && p->c.bytes % 16 == 0);
+    return c;
+}
+
+mm_code mm_encode_sum(const mm_problem *p, mm_cut cut, bool fused) {
+    static const char *const names[] = {"mmsum_real", "mmsum_fused", "mmsum_int", "mmsum_f64"};
+    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = SUM_GROUP};
+    uint64_t entry = (uint64_t)c.row.m * c.row.n;
+    c.row.tiles_m = (uint32_t)((entry - 1) / (SUM_GROUP * SUM_ITEMS) + 1);
+    c.row.tiles_n = 1;
+    c.tiles = c.row.tiles_m * (uint64_t)mm_batches(&p->s);
+    spec(&c, SPEC_TYPE, (uint32_t)p->type);
+    return c;
+}
+
+bool mm_partial_bytes(const mm_problem *p, mm_cut cut, uint64_t *out) {
+    uint64_t sums = (uint64_t)p->s.m * (uint64_t)p->s.n, entries = (uint64_t)mm_batches(&p->s) * cut.splits;
+    return !__builtin_mul_overflow(sums, entries, out) &&
+           !__builtin_mul_overflow(*out, wide(p->type) ? (uint64_t)8 : (uint64_t)4, out);
+}

@@ -1,0 +1,34 @@
+/*
+ * mm_code: what a product kernel is given besides addresses: row, specialization constants, grid. Pure functions, which
+ * the lowering and the kernel benchmark share.
+ */
+#ifndef BRAID_MM_CODE_H
+#define BRAID_MM_CODE_H
+
+#include "kernels/abi.h"
+#include "kernels/lib/epilogue.h"
+#include "kernels/rows/mm.h"
+#include "ops/mm.h"
+
+enum { MM_SPECS = 24 };
+
+typedef struct mm_code {
+    const char *kernel;
+    row_mm row; /* operands unset */
+    uint32_t group;
+    uint64_t tiles; /* above UINT32_MAX: too many */
+    uint32_t n_spec, spec_ids[MM_SPECS], spec[MM_SPECS];
+    bool swapped; /* A's operand takes the problem's B and the other way round */
+} mm_code;
+
+/* Drops batch dims of 1 and joins neighbours that every operand walks alike; false when more than three remain. */
+bool mm_merge_batch(mm_shape *);
+int64_t mm_batches(const mm_shape *);
+
+/* The step of mm (cut->bk > 0) or mms. fused: the kernel's build with an epilogue. The problem's batch is merged. */
+mm_code mm_encode(const device_traits *, const mm_problem *, mm_cut, bool fused);
+/* The step of mmsum after a split mm, and the bytes of partial sums between them. */
+mm_code mm_encode_sum(const mm_problem *, mm_cut, bool fused);
+bool mm_partial_bytes(const mm_problem *, mm_cut, uint64_t *out);
+
+#endif
