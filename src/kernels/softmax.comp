@@ -9,6 +9,7 @@
 
 layout(constant_id = SPEC_KIND) const uint KIND = 0u;
 layout(constant_id = SPEC_TYPE_X) const uint TYPE_X = 1u;
+layout(constant_id = SPEC_TYPE_Y) const uint TYPE_Y = 1u;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_softmax r; };
 
@@ -23,7 +24,6 @@ TEAM_FUNCTION(team_top, float, pool, SHUFFLE, b_max)
 TEAM_FUNCTION(team_sum, float, pool, SHUFFLE, join_sum)
 TEAM_FUNCTION(team_first, uint, pool_at, SHUFFLE, min)
 
-const float INFINITE = 1.0f / 0.0f;
 uint64_t x, y;
 uint count;
 
@@ -32,8 +32,8 @@ vec4 read4(rows_view view, uint k) {
     return vec4(load_float(x, rows_reduce(view, k), TYPE_X), 0.0f, 0.0f, 0.0f);
 }
 void write4(rows_view view, uint k, vec4 v) {
-    if (VECTOR == 1u) store_float4(y, k, TYPE_X, v);
-    else store_float(y, rows_reduce(view, k), TYPE_X, v.x);
+    if (VECTOR == 1u) store_float4(y, k, TYPE_Y, v);
+    else store_float(y, rows_reduce(view, k), TYPE_Y, v.x);
 }
 float result(float e, uint k, float top, float shift, uint at) {
     if (KIND == SOFTMAX_KIND_HARD) return k == at ? 1.0f : 0.0f;
@@ -45,11 +45,11 @@ float result(float e, uint k, float top, float shift, uint at) {
 void solve_kept(rows_view view, bool inside) {
     float v[KEPT];
     uint member = team_member();
-    float top = -INFINITE, sum = 0.0f;
+    float top = -B_INFINITY, sum = 0.0f;
     uint at = 0xffffffffu;
     [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
         uint k = (i / STEP * TEAM + member) * STEP;
-        vec4 e = vec4(-INFINITE);
+        vec4 e = vec4(-B_INFINITY);
         if (inside && k < count) e = read4(view, k);
         [[unroll]] for (uint j = 0u; j < STEP; j++) {
             v[i + j] = e[j];
@@ -80,7 +80,7 @@ void solve_kept(rows_view view, bool inside) {
 
 void solve_again(rows_view view, bool inside) {
     uint first = team_member() * STEP, end = inside ? count : 0u, at = 0xffffffffu;
-    float top = -INFINITE, sum = 0.0f;
+    float top = -B_INFINITY, sum = 0.0f;
     for (uint k = first; k < end; k += TEAM * STEP) {
         vec4 e = read4(view, k);
         [[unroll]] for (uint j = 0u; j < STEP; j++) top = b_max(top, e[j]);
@@ -114,9 +114,9 @@ void main() {
     rows_view view = row.r.view;
     uint at = p.tile * COLS + team_column();
     bool inside = at < view.rows;
-    uint64_t keep = rows_keep(view, inside ? at : 0u) * type_bytes(TYPE_X);
-    x = operand_address(row.r.x, p) + keep;
-    y = operand_address(row.r.y, p) + keep;
+    uint64_t keep = rows_keep(view, inside ? at : 0u);
+    x = operand_address(row.r.x, p) + keep * type_bytes(TYPE_X);
+    y = operand_address(row.r.y, p) + keep * type_bytes(TYPE_Y);
     count = view.count;
     if (VALUES > 0u) solve_kept(view, inside);
     else solve_again(view, inside);

@@ -3,6 +3,7 @@
  */
 #include "ops/norm.h"
 
+#include "kernels/rows/lrn.h"
 #include "kernels/rows/norm.h"
 #include "ops/row_lower.h"
 
@@ -93,6 +94,24 @@ braid_status norm_lower(lowering *l) {
 }
 
 braid_status lrn_lower(lowering *l) {
-    (void)l;
-    return BRAID_UNSUPPORTED;
+    const tensor_type *x = lower_in(l, 0);
+    int64_t elements, size = node_int(l->node, "size", 1);
+    if (!row_is_float(x->type) || !tensor_type_count(x, &elements) || elements > INT32_MAX) return BRAID_UNSUPPORTED;
+    if (elements == 0) return BRAID_OK;
+    if (size > x->dims[1] * 2) size = x->dims[1] * 2; /* the region covers every channel either way */
+    uint32_t group = l->device->software ? 64 : 128;
+    row_lrn row = {.elements = (uint)elements,
+                   .channels = (uint)x->dims[1],
+                   .places = (uint)(elements / x->dims[0] / x->dims[1]),
+                   .low = (uint)((size - 1) / 2),
+                   .high = (uint)(size / 2),
+                   .scale = node_float(l->node, "alpha", 1e-4f) / (float)node_int(l->node, "size", 1),
+                   .bias = node_float(l->node, "bias", 1),
+                   .beta = node_float(l->node, "beta", 0.75f)};
+    step *s = lower_step(l, "lrn", &row, sizeof row, ((uint64_t)elements + group - 1) / group, group);
+    if (!s) return BRAID_HOST_MEMORY;
+    TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));
+    TRY(lower_operand_in(l, s, offsetof(row_lrn, x), 0));
+    s->flops = (uint64_t)elements * (uint64_t)(2 * size + 30);
+    return lower_operand_out(l, s, offsetof(row_lrn, y), 0);
 }

@@ -63,12 +63,6 @@ braid_status row_types(infer *, int i, uint64_t set);
     (ROW_TYPE(INT8) | ROW_TYPE(INT16) | ROW_TYPE(INT32) | ROW_TYPE(INT64) | ROW_TYPE(UINT8) | ROW_TYPE(UINT16) | \
      ROW_TYPE(UINT32) | ROW_TYPE(UINT64))
 
-/* View of a softmax or scan node's input. */
-braid_status softmax_view(const node *, const tensor_type *x, row_view *out, braid_error *err);
-braid_status scan_view(const tensor_type *x, const tensor *axis, row_view *out, braid_error *err);
-braid_status softmax_lower(lowering *);
-braid_status scan_lower(lowering *);
-
 /* At import: moves the int or ints attribute `name` (when present) into input `at` as a constant. */
 braid_status row_ints_to_input(upgrade *, const char *name, int at);
 

@@ -1,11 +1,7 @@
 /*
- * row_lower.c: layouts of rows on a device, and the steps of softmax.
+ * row_lower.c: layouts of rows on a device.
  */
 #include "ops/row_lower.h"
-
-#include "kernels/rows/softmax.h"
-
-#include <stddef.h>
 
 bool row_is_float(braid_type t) { return t == BRAID_FLOAT32 || t == BRAID_FLOAT16 || t == BRAID_BFLOAT16; }
 
@@ -86,6 +82,14 @@ void row_layout_make(const device_traits *d, const row_view *v, bool vector, uin
     out->tiles = divide_up((uint64_t)v->rows, out->group / out->team);
 }
 
+void row_layout_sequential(const device_traits *d, const row_view *v, row_layout *out) {
+    row_layout_make(d, v, false, 0, out);
+    if (out->adjacent) return;
+    out->team = 1;
+    out->group = (uint32_t)greater_of(d->subgroup, 64);
+    out->tiles = divide_up((uint64_t)v->rows, out->group);
+}
+
 braid_status row_layout_spec(lowering *l, step *s, const row_layout *a, const row_view *v) {
     TRY(lower_spec(l, s, SPEC_TEAM, a->team));
     TRY(lower_spec(l, s, SPEC_LAYOUT, a->adjacent));
@@ -93,33 +97,4 @@ braid_status row_layout_spec(lowering *l, step *s, const row_layout *a, const ro
     TRY(lower_spec(l, s, SPEC_REDUCE, (uint32_t)v->n_reduce));
     TRY(lower_spec(l, s, SPEC_VALUES, a->values));
     return lower_spec(l, s, SPEC_VECTOR, a->vector);
-}
-
-/* ------------------------------------------------------------------------------------------------- softmax */
-
-braid_status softmax_lower(lowering *l) {
-    const tensor_type *x = lower_in(l, 0);
-    row_view view;
-    row_layout layout;
-    row_softmax row = {0};
-    char kind = l->node->type[0];
-    if (!row_is_float(x->type)) return BRAID_UNSUPPORTED;
-    TRY(softmax_view(l->node, x, &view, l->err));
-    if (!row_pack(&view, &row.view)) return BRAID_UNSUPPORTED;
-    if (view.rows == 0 || view.length == 0) return BRAID_OK;
-    row_layout_make(l->device, &view, row_vector(&view), l->device->software ? 16 : 32, &layout);
-    step *s = lower_step(l, "softmax", &row, sizeof row, layout.tiles, layout.group);
-    if (!s) return BRAID_HOST_MEMORY;
-    TRY(row_layout_spec(l, s, &layout, &view));
-    TRY(lower_spec(l, s, SPEC_KIND, kind == 'S' ? SOFTMAX_KIND_EXP : kind == 'L' ? SOFTMAX_KIND_LOG : SOFTMAX_KIND_HARD));
-    TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));
-    TRY(lower_operand_in(l, s, offsetof(row_softmax, x), 0));
-    TRY(lower_operand_out(l, s, offsetof(row_softmax, y), 0));
-    s->flops = 8 * (uint64_t)(view.rows * view.length);
-    return BRAID_OK;
-}
-
-braid_status scan_lower(lowering *l) {
-    (void)l;
-    return BRAID_UNSUPPORTED;
 }

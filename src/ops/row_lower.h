@@ -24,6 +24,8 @@ bool row_vector(const row_view *);
 void row_layout_make(const device_traits *, const row_view *, bool vector, uint32_t keep, row_layout *out);
 /* The specialization constants of a layout. */
 braid_status row_layout_spec(lowering *, step *, const row_layout *, const row_view *);
+/* The same with one invocation per row where rows lie side by side. */
+void row_layout_sequential(const device_traits *, const row_view *, row_layout *out);
 uint32_t row_pow2(uint64_t at_least); /* smallest power of two that is not smaller */
 bool row_is_float(braid_type); /* stored in 16 or 32 bits, computed in float32 */
 

@@ -1,7 +1,7 @@
 /*
  * scan.c: CumSum and CumProd along an axis. Integers wrap in their type.
  */
-#include "ops/row.h"
+#include "ops/scan.h"
 
 static braid_status scan_infer(infer *c) {
     int count, axis;
@@ -24,9 +24,9 @@ braid_status scan_view(const tensor_type *x, const tensor *axis, row_view *out, 
     return BRAID_OK;
 }
 
-typedef struct scan_job {
-    bool product, exclusive, reverse;
-} scan_job;
+scan_job scan_job_of(const node *n) {
+    return (scan_job){strcmp(n->type, "CumProd") == 0, node_int(n, "exclusive", 0) != 0, node_int(n, "reverse", 0) != 0};
+}
 
 static void scan_f64(const scan_job *s, double *v, int64_t n) {
     double acc = s->product ? 1 : 0;
@@ -54,8 +54,7 @@ static braid_status scan_eval(eval *e) {
     row_view view;
     TRY(scan_view(&x->type, eval_in(e, 1), &view, e->err));
     TRY(eval_output(e, 0, &y));
-    scan_job job = {strcmp(e->node->type, "CumProd") == 0, node_int(e->node, "exclusive", 0) != 0,
-                    node_int(e->node, "reverse", 0) != 0};
+    scan_job job = scan_job_of(e->node);
     void *row = arena_array(e->memory, (size_t)view.length + 1, 8);
     if (!row) return error_memory(e->err);
     bool floats = type_is_float(x->type.type);

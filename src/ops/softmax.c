@@ -4,7 +4,7 @@
  * Below opset 13 the operator saw its input as a matrix [dims before axis, dims from axis on]. Such nodes keep that
  * meaning in the attribute `flat`, set at import: with 1 the row is everything from `axis` on.
  */
-#include "ops/row.h"
+#include "ops/softmax.h"
 
 #include <math.h>
 
