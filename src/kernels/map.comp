@@ -123,6 +123,11 @@ void set_register(const uint n, const uint kind, const uint type, uint e) {
     else program_i[n] = int_from_bits(bits, type);
 }
 
+#ifdef FLOAT64
+#define IMMEDIATE_REAL(n) real_from_bits(row.r.immediates_d[n], TYPE_FLOAT64)
+#else
+#define IMMEDIATE_REAL(n) row.r.immediates_f[n]
+#endif
 #define EACH_INPUT(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
 void main() {
@@ -137,7 +142,7 @@ void main() {
     if (KIND_##n != MAP_ABSENT) base[n] = operand_address(row.r.in_[n], p);                                   \
     if (KIND_##n == MAP_SCALAR)                                                                              \
         put_bits(n, 0u, type_bytes(PROGRAM_TYPE_##n), load_bits(base[n], 0u, type_bytes(PROGRAM_TYPE_##n))); \
-    program_r[8 + n] = real(row.r.immediates_f[n]);                                                          \
+    program_r[8 + n] = IMMEDIATE_REAL(n);                                                                    \
     program_i[8 + n] = row.r.immediates_i[n];
     EACH_INPUT(BEGIN_INPUT)
 

@@ -47,7 +47,8 @@ static inline int program_result(const program *p) {
  *result_real: the result's kind. */
 bool program_check(const program *, int n_inputs, const bool *input_real, bool *result_real);
 
-/* Evaluates a program on the host: register i is in[i], broadcast to out's shape; out is allocated and typed. Reals are
+/* Evaluates a program on the host: register i is in[i] (NULL: not read), broadcast to out's shape; out is allocated
+   and typed. Reals are
    rounded to float32 after every instruction, unless an input or the output is float64. */
 braid_status program_eval(const program *, int n_in, const tensor *const *in, tensor *out, braid_error *err);
 
@@ -73,11 +74,16 @@ braid_status map_lower_epilogue(lowering *, step *, size_t at, int row_axis, int
 bool map_epilogue_fits(const program *, braid_type root, const tensor_type *out, int n_extra,
                        const tensor_type *const *extra, int row_axis, int col_axis);
 
-/* The step of kernel map for `p` over node inputs [0, n_in) (register i = input i) into output 0. */
+/* Steps of kernel map for `p` over the node's inputs (register i = input i) into output 0. */
 braid_status map_lower_program(lowering *, const program *p);
-/* The generic lower of operators with an emit. */
+/* The same with the element strides of every input given, one per dim of the output. */
+braid_status map_lower_strided(lowering *, const program *p, int out, const int64_t (*strides)[BRAID_MAX_RANK]);
+/* Specialization constants of the program's instructions. */
+braid_status map_lower_words(lowering *, step *, const program *);
+/* Element strides of `in` walked over out's dims, 0 where broadcast; false when it does not broadcast. */
+bool map_strides(const tensor_type *in, const tensor_type *out, int64_t strides[static BRAID_MAX_RANK]);
+/* The generic lower and eval of operators with an emit. */
 braid_status map_lower(lowering *);
-/* And their generic eval: emits and interprets; operators whose meaning is not one program have their own. */
 braid_status map_eval(eval *);
 
 #endif

@@ -63,7 +63,8 @@ static inline double softplus_f64(double x) {
 }
 static inline double pymod_f64(double x, double y) {
     double r = fmod(x, y);
-    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+    if (r == 0) return copysign(r, y);
+    return (r < 0) != (y < 0) ? r + y : r;
 }
 static inline int64_t i64_from_f64(double x) {
     if (isnan(x)) return 0;
@@ -226,6 +227,8 @@ braid_status program_eval(const program *p, int n_in, const tensor *const *in, t
     int64_t count;
     if (n_in < 1 || n_in > PROGRAM_INPUTS) return error_set(err, BRAID_LIMIT, "a program with %d inputs", n_in);
     for (int i = 0; i < n_in; i++) {
+        sources[i] = (source){.single = true};
+        if (!in[i]) continue;
         TRY(source_set(&sources[i], in[i], out, i, err));
         real[i] = sources[i].real;
         wide = wide || in[i]->type.type == BRAID_FLOAT64;
@@ -238,7 +241,7 @@ braid_status program_eval(const program *p, int n_in, const tensor *const *in, t
     memset(m, 0, sizeof *m);
     load_immediates(m, p);
     for (int i = 0; i < n_in && count; i++)
-        if (sources[i].single)
+        if (sources[i].t && sources[i].single)
             for (int e = 0; e < BLOCK; e++) read_cell(&m->r[i][e], &sources[i], 0);
     for (int64_t at = 0; at < count; at += BLOCK) {
         int n = count - at < BLOCK ? (int)(count - at) : BLOCK;

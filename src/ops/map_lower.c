@@ -1,5 +1,5 @@
 /*
- * Fusion programs on the device: the steps of kernel map, and epilogues of other kernels.
+ * Fusion programs in other kernels' epilogues.
  */
 #include "ops/map.h"
 
@@ -7,14 +7,13 @@
 
 #include "kernels/abi.h"
 #include "kernels/lib/epilogue.h"
-#include "kernels/rows/map.h"
 
 static bool type_on_device(braid_type t, bool float64) {
     return t == BRAID_FLOAT32 || t == BRAID_FLOAT16 || t == BRAID_BFLOAT16 || type_is_integer(t) || t == BRAID_BOOL ||
            (float64 && t == BRAID_FLOAT64);
 }
 
-static braid_status lower_words(lowering *l, step *s, const program *p) {
+braid_status map_lower_words(lowering *l, step *s, const program *p) {
     for (int i = 0; i < p->n_steps; i++) {
         const instruction t = p->steps[i];
         TRY(lower_spec(l, s, (uint32_t)(SPEC_PROGRAM + i),
@@ -24,7 +23,7 @@ static braid_status lower_words(lowering *l, step *s, const program *p) {
 }
 
 /* Element strides of `in` walked over out's dims; 0 where broadcast. */
-static bool broadcast_strides(const tensor_type *in, const tensor_type *out, int64_t strides[static BRAID_MAX_RANK]) {
+bool map_strides(const tensor_type *in, const tensor_type *out, int64_t strides[static BRAID_MAX_RANK]) {
     int shift = out->rank - in->rank;
     int64_t stride = 1;
     if (shift < 0) return false;
@@ -59,8 +58,7 @@ static bool epilogue_strides(const tensor_type *out, int n, const tensor_type *c
                              int64_t (*strides)[4], uint32_t *inner) {
     int64_t each[EPILOGUE_INPUTS][BRAID_MAX_RANK] = {0}, batches = 1;
     for (int i = 0; i < n; i++)
-        if (!broadcast_strides(extra[i], out, each[i]) ||
-            !flat_stride(out, each[i], row_axis, col_axis, &strides[i][2]) ||
+        if (!map_strides(extra[i], out, each[i]) || !flat_stride(out, each[i], row_axis, col_axis, &strides[i][2]) ||
             !flat_stride(out, each[i], col_axis, out->rank, &strides[i][3]))
             return false;
     for (int cut = row_axis; cut >= 0; cut--) { /* outer = [0, cut), inner = [cut, row_axis) */
@@ -119,5 +117,5 @@ braid_status map_lower_epilogue(lowering *l, step *s, size_t at, int row_axis, i
         TRY(lower_operand_in(l, s, at + offsetof(epilogue, operands) + (size_t)i * sizeof(operand), n->n_root + i));
         TRY(lower_spec(l, s, (uint32_t)(SPEC_TYPES + 1 + i), (uint32_t)extra[i]->type));
     }
-    return lower_words(l, s, p);
+    return map_lower_words(l, s, p);
 }

@@ -24,7 +24,12 @@
     X(resize_ops) \
     X(grid_ops) \
     X(matmul_ops) \
-    X(conv_ops)
+    X(conv_ops) \
+    X(map_unary_ops) \
+    X(map_binary_ops) \
+    X(map_select_ops) \
+    X(map_cast_ops) \
+    X(map_internal_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)

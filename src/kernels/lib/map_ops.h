@@ -146,7 +146,8 @@
     X(I_CLIP, 138, iii, b_i_clip(i, j, k))                                                           \
     X(U_CLIP, 139, iii, b_u_clip(i, j, k))                                                           \
     X(I_RELU, 140, i, i < 0 ? i - i : i)                                                             \
-    X(I_LEAKY_RELU, 141, ii, i < 0 ? TO_I64(TO_U64(i) * TO_U64(j)) : i)
+    X(I_LEAKY_RELU, 141, ii, i < 0 ? TO_I64(TO_U64(i) * TO_U64(j)) : i)                              \
+    X(SAR, 142, ii, b_sar(i, j))
 
 #define M_SIGN_EXTEND(i, bits) (TO_I64(TO_U64(i) << (bits)) >> (bits))
 #endif

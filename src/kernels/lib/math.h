@@ -479,7 +479,8 @@ B_FN float b_mod(float x, float y) {
 /* Remainder with the sign of y. */
 B_FN float b_pymod(float x, float y) {
     float r = b_mod(x, y);
-    return r != 0.0f && ((r < 0.0f) != (y < 0.0f)) ? r + y : r;
+    if (r == 0.0f) return b_copysign(r, y);
+    return (r < 0.0f) != (y < 0.0f) ? r + y : r;
 }
 
 /* ----------------------------------------------------------------------------------------------- integers */
@@ -502,6 +503,8 @@ B_FN int64_t b_shl(int64_t x, int64_t n) {
 B_FN int64_t b_shr(int64_t x, int64_t n) {
     return TO_U64(n) > TO_U64(63u) ? x - x : TO_I64(TO_U64(x) >> TO_INT(n));
 }
+/* Arithmetic; a count outside [0, 63] leaves the sign alone. */
+B_FN int64_t b_sar(int64_t x, int64_t n) { return x >> (TO_U64(n) > TO_U64(63u) ? 63 : TO_INT(n)); }
 /* As numpy.clip: the upper bound wins. */
 B_FN int64_t b_i_clip(int64_t x, int64_t low, int64_t high) {
     int64_t y = x < low ? low : x;

@@ -20,11 +20,11 @@ ROW_BEGIN(map)
     row_header header;
     operand result;
     operand in_[8];
-    uint64_t reserved;
     float immediates_f[8];
     int64_t immediates_i[8];
+    uint64_t immediates_d[8]; /* bits of doubles, for float64 */
     uint count;          /* elements, < 2^31 */
-    uint present;        /* bit n: input n is there */
+    uint reserved;
     uint dims[MAP_DIMS]; /* right-aligned: the last is dims[7] */
     int strides[8 * MAP_DIMS];
 ROW_END(map)
