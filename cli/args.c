@@ -22,7 +22,7 @@ typedef struct row {
 static const row rows[] = {
     {"input", 'i', "NAME=VALUE", FEEDS, LIST, AT(inputs),
      "an input: FILE (.npy, .npz[:KEY], .pb, .png, .jpg, else raw bytes) or numbers (1,2,3);\n"
-     "NAME= may be left out when the model has one input"},
+     "NAME= may be left out when the model has one input; run: an input given N times means N runs"},
     {"random", 0, "[NAME=]LO:HI", RUN | BENCH | PROFILE, RANDOM, AT(randoms),
      "random values for inputs not given, or for NAME; default 0:1 (floats in [0,1), integers 0 or 1)"},
     {"seed", 0, "N", FEEDS, SEED, AT(seed), "seed of the random values (default 0)"},

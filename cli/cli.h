@@ -147,9 +147,12 @@ braid_status tensor_pb_load(const char *path, braid_tensor *out, braid_error *er
 braid_status image_load(const char *path, const cli_options *, braid_tensor *out, braid_error *err);
 
 /* ---- input.c */
-/* One tensor for each model input, in order. `random_missing`: inputs nobody gave are random, free dims 1. */
-braid_status inputs_load(const braid_model *, const cli_options *, bool random_missing, braid_tensor **out,
-                         size_t *count, braid_error *err);
+/* How many runs --input asks for: an input given N times means N runs; inputs given once are the same in each. */
+braid_status inputs_rounds(const braid_model *, const cli_options *, size_t *rounds, braid_error *err);
+/* The values of one run: a tensor for each model input, in order. `random_missing`: inputs nobody gave are random,
+   free dims 1. */
+braid_status inputs_load(const braid_model *, const cli_options *, size_t round, bool random_missing,
+                         braid_tensor **out, size_t *count, braid_error *err);
 
 /* ---- compare.c */
 typedef struct comparison {

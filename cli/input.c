@@ -223,30 +223,57 @@ static braid_status random_values(const cli_options *o, size_t index, double low
 
 /* ---- which value belongs to which input */
 
-/* The value given for an input, or NULL. `NAME=` may be missing when the model has one input. */
-static const char *given_value(const cli_options *o, const braid_model *model, const char *name, size_t *which) {
-    for (size_t i = 0; i < o->inputs.count; i++) {
-        const char *item = o->inputs.items[i];
-        size_t length = strlen(name);
-        *which = i;
-        if (!strncmp(item, name, length) && item[length] == '=') return item + length + 1;
-        if (braid_model_input_count(model) == 1 && (!strchr(item, '=') || is_file(item))) return item;
-    }
-    return NULL;
+/* The value that an item of --input gives to input `name`, or NULL. `NAME=` may be missing when there is one input. */
+static const char *value_for(const braid_model *model, const char *item, const char *name) {
+    size_t length = strlen(name);
+    if (!strncmp(item, name, length) && item[length] == '=') return item + length + 1;
+    return braid_model_input_count(model) == 1 && (!strchr(item, '=') || is_file(item)) ? item : NULL;
 }
 
-static braid_status load_one(const braid_model *model, const cli_options *o, size_t index, bool random_missing,
-                             bool *used, braid_tensor *t, braid_error *err) {
+/* The value of input `name` in a round, or NULL; *times counts how often it was given. */
+static const char *given_value(const cli_options *o, const braid_model *model, const char *name, size_t round,
+                               size_t *times) {
+    const char *found = NULL;
+    *times = 0;
+    for (size_t i = 0; i < o->inputs.count; i++) {
+        const char *value = value_for(model, o->inputs.items[i], name);
+        if (value && (*times)++ <= round) found = value;
+    }
+    return found;
+}
+
+static bool belongs_somewhere(const braid_model *model, const char *item) {
+    for (size_t i = 0; i < braid_model_input_count(model); i++)
+        if (value_for(model, item, braid_model_input(model, i)->name)) return true;
+    return false;
+}
+
+braid_status inputs_rounds(const braid_model *model, const cli_options *o, size_t *rounds, braid_error *err) {
+    size_t times;
+    *rounds = 1;
+    for (size_t i = 0; i < o->inputs.count; i++)
+        if (!belongs_somewhere(model, o->inputs.items[i]))
+            return cli_error(err, BRAID_ARGUMENT, "--input: the model has no input for '%s'", o->inputs.items[i]);
+    for (size_t i = 0; i < braid_model_input_count(model); i++) {
+        const char *name = braid_model_input(model, i)->name;
+        given_value(o, model, name, 0, &times);
+        if (times > 1 && *rounds > 1 && times != *rounds)
+            return cli_error(err, BRAID_ARGUMENT, "--input: '%s' is given %zu times, another input %zu times", name,
+                             times, *rounds);
+        if (times > *rounds) *rounds = times;
+    }
+    return BRAID_OK;
+}
+
+static braid_status load_one(const braid_model *model, const cli_options *o, size_t index, size_t round,
+                             bool random_missing, braid_tensor *t, braid_error *err) {
     const braid_port *port = braid_model_input(model, index);
     double low, high;
     bool named;
-    size_t which;
+    size_t times;
     TRY(wanted_form(o, port, t, err));
-    const char *value = given_value(o, model, port->name, &which);
-    if (value) {
-        used[which] = true;
-        return read_value(o, value, t, err);
-    }
+    const char *value = given_value(o, model, port->name, round, &times);
+    if (value) return read_value(o, value, t, err);
     TRY(random_range(o, port->name, &low, &high, &named, err));
     if (named || o->random_all || random_missing) return random_values(o, index, low, high, t, err);
     char form[256];
@@ -254,26 +281,18 @@ static braid_status load_one(const braid_model *model, const cli_options *o, siz
     return cli_error(err, BRAID_ARGUMENT, "%s is not given: --input %s=FILE, or --random", form, port->name);
 }
 
-braid_status inputs_load(const braid_model *model, const cli_options *o, bool random_missing, braid_tensor **out,
-                         size_t *count, braid_error *err) {
-    size_t n = braid_model_input_count(model);
+braid_status inputs_load(const braid_model *model, const cli_options *o, size_t round, bool random_missing,
+                         braid_tensor **out, size_t *count, braid_error *err) {
+    size_t n = braid_model_input_count(model), rounds;
+    TRY(inputs_rounds(model, o, &rounds, err));
     braid_tensor *tensors = calloc(n + 1, sizeof *tensors);
-    bool *used = calloc(o->inputs.count + 1, sizeof *used);
-    braid_status status = tensors && used ? BRAID_OK : cli_error(err, BRAID_HOST_MEMORY, "out of memory");
-    for (size_t i = 0; i < n && status == BRAID_OK; i++) {
-        status = load_one(model, o, i, random_missing, used, &tensors[i], err);
-        if (status != BRAID_OK)
-            cli_within(err, status, "input '%s'", braid_model_input(model, i)->name);
-        else
-            tensors[i].name = braid_model_input(model, i)->name;
-    }
-    for (size_t i = 0; i < o->inputs.count && status == BRAID_OK; i++)
-        if (!used[i])
-            status = cli_error(err, BRAID_ARGUMENT, "--input: the model has no input for '%s'", o->inputs.items[i]);
-    free(used);
-    if (status != BRAID_OK) {
-        tensors_free(tensors, tensors ? n : 0);
-        return status;
+    if (!tensors) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        braid_status status = load_one(model, o, i, round, random_missing, &tensors[i], err);
+        tensors[i].name = braid_model_input(model, i)->name;
+        if (status == BRAID_OK) continue;
+        tensors_free(tensors, n);
+        return cli_within(err, status, "input '%s'", braid_model_input(model, i)->name);
     }
     *out = tensors;
     *count = n;

@@ -121,7 +121,7 @@ static braid_status profile(const cli_options *o, engine *e, braid_error *err) {
     braid_tensor *in = NULL;
     size_t n_in = 0;
     TRY(engine_load(e, o, err));
-    TRY(inputs_load(e->model, o, true, &in, &n_in, err));
+    TRY(inputs_load(e->model, o, 0, true, &in, &n_in, err));
     engine_plan plan = {.profile = true, .inputs = in, .n_inputs = n_in};
     braid_status status = engine_open(e, o, err);
     if (status == BRAID_OK) status = engine_session(e, o, &plan, err);

@@ -8,7 +8,16 @@
 #include <sys/stat.h>
 
 /* How many first values a summary shows. */
-enum { SHOWN = 6, SHOWN_JSON = 16, PATH_MAX_ = 4096 };
+enum { SHOWN = 6, SHOWN_JSON = 16, PATH_ROOM = 4096 };
+
+/* One run of the model: what went in, what came out and where it goes. */
+typedef struct one_run {
+    size_t number, rounds;
+    const char *title, *folder; /* NULL: none */
+    braid_tensor *in, *out;
+    size_t n_in, n_out;
+    double wall_ms;
+} one_run;
 
 typedef struct labels {
     char *text, **lines;
@@ -107,7 +116,7 @@ static braid_status output_path(const cli_options *o, const char *name, char *ou
 }
 
 static braid_status make_folder(const char *path, braid_error *err) {
-    char part[PATH_MAX_];
+    char part[PATH_ROOM];
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof part) return cli_error(err, BRAID_ARGUMENT, "--output-dir: bad path");
     memcpy(part, path, length + 1);
@@ -121,12 +130,12 @@ static braid_status make_folder(const char *path, braid_error *err) {
     return BRAID_OK;
 }
 
-static braid_status check_paths(const cli_options *o, const braid_tensor *outputs, size_t count, braid_error *err) {
-    char a[PATH_MAX_], b[PATH_MAX_];
+static braid_status check_paths(const char *folder, const braid_tensor *outputs, size_t count, braid_error *err) {
+    char a[PATH_ROOM], b[PATH_ROOM];
     for (size_t i = 0; i < count; i++) {
-        TRY(output_path(o, outputs[i].name, a, sizeof a, err));
+        TRY(output_path(folder, outputs[i].name, a, sizeof a, err));
         for (size_t k = 0; k < i; k++) {
-            TRY(output_path(o, outputs[k].name, b, sizeof b, err));
+            TRY(output_path(folder, outputs[k].name, b, sizeof b, err));
             if (!strcmp(a, b))
                 return cli_error(err, BRAID_IO, "outputs '%s' and '%s' would be the same file %s", outputs[k].name,
                                  outputs[i].name, a);
@@ -135,11 +144,11 @@ static braid_status check_paths(const cli_options *o, const braid_tensor *output
     return BRAID_OK;
 }
 
-static braid_status save_outputs(const cli_options *o, const braid_tensor *outputs, size_t count, braid_error *err) {
-    char path[PATH_MAX_];
-    TRY(make_folder(o->output_dir, err));
+static braid_status save_outputs(const char *folder, const braid_tensor *outputs, size_t count, braid_error *err) {
+    char path[PATH_ROOM];
+    TRY(make_folder(folder, err));
     for (size_t i = 0; i < count; i++) {
-        TRY(output_path(o, outputs[i].name, path, sizeof path, err));
+        TRY(output_path(folder, outputs[i].name, path, sizeof path, err));
         TRY(npy_save(path, &outputs[i], err));
     }
     return BRAID_OK;
@@ -147,17 +156,19 @@ static braid_status save_outputs(const cli_options *o, const braid_tensor *outpu
 
 /* ---- printing */
 
-static void print_outputs(const cli_options *o, const labels *l, const braid_tensor *outputs, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        char dims[128], path[PATH_MAX_];
-        dims_text(outputs[i].rank, outputs[i].dims, dims, sizeof dims);
-        printf("%s: %s %s", outputs[i].name, braid_type_name(outputs[i].type), dims);
-        if (o->output_dir && output_path(o, outputs[i].name, path, sizeof path, NULL) == BRAID_OK)
+static void print_outputs(const cli_options *o, const one_run *r, const labels *l) {
+    if (r->rounds > 1) printf("run %zu%s%s\n", r->number, r->title ? ": " : "", r->title ? r->title : "");
+    for (size_t i = 0; i < r->n_out; i++) {
+        const braid_tensor *t = &r->out[i];
+        char dims[128], path[PATH_ROOM];
+        dims_text(t->rank, t->dims, dims, sizeof dims);
+        printf("%s: %s %s", t->name, braid_type_name(t->type), dims);
+        if (r->folder && output_path(r->folder, t->name, path, sizeof path, NULL) == BRAID_OK)
             printf(" -> %s", path);
         else if (!o->top)
-            tensor_summary(&outputs[i], SHOWN, stdout);
+            tensor_summary(t, SHOWN, stdout);
         putchar('\n');
-        if (o->top) print_top(o, l, &outputs[i]);
+        if (o->top) print_top(o, l, t);
     }
 }
 
@@ -178,25 +189,27 @@ static json_t *json_values(const braid_tensor *t, int64_t count) {
     return list;
 }
 
-static json_t *json_output(const cli_options *o, const labels *l, const braid_tensor *t) {
+static json_t *json_output(const cli_options *o, const labels *l, const char *folder, const braid_tensor *t) {
     int64_t count = 0;
     json_t *dims = json_array();
     for (int i = 0; i < t->rank; i++) json_array_append_new(dims, json_integer(t->dims[i]));
     json_t *out = json_pack("{ss ss so}", "name", t->name, "type", braid_type_name(t->type), "dims", dims);
     if (tensor_count(t->rank, t->dims, &count)) json_object_set_new(out, "first_values", json_values(t, count));
-    char path[PATH_MAX_];
-    if (o->output_dir && output_path(o, t->name, path, sizeof path, NULL) == BRAID_OK)
+    char path[PATH_ROOM];
+    if (folder && output_path(folder, t->name, path, sizeof path, NULL) == BRAID_OK)
         json_object_set_new(out, "file", json_string(path));
     if (o->top) json_object_set_new(out, "top", json_top(o, l, t));
     return out;
 }
 
-static braid_status print_json(const cli_options *o, const labels *l, const engine *e, const braid_tensor *outputs,
-                               size_t count, double wall_ms, braid_error *err) {
+static json_t *json_round(const cli_options *o, const one_run *r, const labels *l) {
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(list, json_output(o, l, &outputs[i]));
-    json_t *root =
-        json_pack("{ss ss sf so}", "model", o->model, "device", e->info.name, "wall_ms", wall_ms, "outputs", list);
+    for (size_t i = 0; i < r->n_out; i++) json_array_append_new(list, json_output(o, l, r->folder, &r->out[i]));
+    return json_pack("{sf so}", "wall_ms", r->wall_ms, "outputs", list);
+}
+
+static braid_status print_json(const cli_options *o, const engine *e, json_t *runs, braid_error *err) {
+    json_t *root = json_pack("{ss ss si sO}", "model", o->model, "device", e->info.name, "lanes", 1, "runs", runs);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     if (text) puts(text);
     free(text);
@@ -206,68 +219,87 @@ static braid_status print_json(const cli_options *o, const labels *l, const engi
 
 /* ---- the command */
 
-static braid_status compare_with_host(const cli_options *o, engine *e, const braid_tensor *inputs, size_t n_inputs,
-                                      bool *mismatch, braid_error *err) {
+typedef struct result {
+    json_t *json; /* one object per run; NULL without --json */
+    bool mismatch;
+} result;
+
+static braid_status compare_with_host(const cli_options *o, engine *e, const one_run *r, result *out,
+                                      braid_error *err) {
     double worst = 0;
     char *report = NULL;
-    TRY(braid_session_compare(e->session, inputs, n_inputs, &worst, &report, err));
-    *mismatch = !(worst <= o->rtol);
-    FILE *out = o->json ? stderr : stdout;
-    if (report) fputs(report, out);
-    fprintf(out, "compare: largest difference %.3g of a tensor's largest magnitude, %s %.3g\n", worst,
-            *mismatch ? "above" : "within", o->rtol);
+    TRY(braid_session_compare(e->session, r->in, r->n_in, &worst, &report, err));
+    bool mismatch = !(worst <= o->rtol);
+    out->mismatch |= mismatch;
+    FILE *f = o->json ? stderr : stdout;
+    if (report) fputs(report, f);
+    fprintf(f, "compare: largest difference %.3g of a tensor's largest magnitude, %s %.3g\n", worst,
+            mismatch ? "above" : "within", o->rtol);
     braid_text_free(report);
     return BRAID_OK;
 }
 
-static braid_status run_once(const cli_options *o, engine *e, const labels *l, const braid_tensor *inputs,
-                             size_t n_inputs, bool *mismatch, braid_error *err) {
-    braid_tensor *outputs = NULL;
-    size_t count = 0;
-    braid_status status = engine_outputs(e, o, &outputs, &count, err);
-    if (status == BRAID_OK && o->output_dir) status = check_paths(o, outputs, count, err);
+static braid_status run_round(const cli_options *o, engine *e, const labels *l, one_run *r, result *out,
+                              braid_error *err) {
+    TRY(engine_outputs(e, o, &r->out, &r->n_out, err));
+    if (r->folder) TRY(check_paths(r->folder, r->out, r->n_out, err));
     uint64_t start = cli_clock_ns();
-    if (status == BRAID_OK) status = braid_session_run(e->session, 1, inputs, n_inputs, outputs, count, err);
-    double wall_ms = (double)(cli_clock_ns() - start) / 1e6;
-    if (status == BRAID_OK && o->output_dir) status = save_outputs(o, outputs, count, err);
-    if (status == BRAID_OK) {
-        if (o->json)
-            status = print_json(o, l, e, outputs, count, wall_ms, err);
-        else
-            print_outputs(o, l, outputs, count);
-        if (o->verbose)
-            fprintf(stderr, "braid: load %.1f ms, plan %.1f ms, run %.1f ms on %s\n", (double)e->load_ns / 1e6,
-                    (double)e->plan_ns / 1e6, wall_ms, e->info.name);
-    }
-    if (status == BRAID_OK && o->compare) status = compare_with_host(o, e, inputs, n_inputs, mismatch, err);
-    tensors_free(outputs, count);
-    return status;
+    TRY(braid_session_run(e->session, 1, r->in, r->n_in, r->out, r->n_out, err));
+    r->wall_ms = (double)(cli_clock_ns() - start) / 1e6;
+    if (r->folder) TRY(save_outputs(r->folder, r->out, r->n_out, err));
+    if (out->json)
+        json_array_append_new(out->json, json_round(o, r, l));
+    else
+        print_outputs(o, r, l);
+    if (o->verbose)
+        fprintf(stderr, "braid: load %.1f ms, plan %.1f ms, run %.1f ms on %s\n", (double)e->load_ns / 1e6,
+                (double)e->plan_ns / 1e6, r->wall_ms, e->info.name);
+    return o->compare ? compare_with_host(o, e, r, out, err) : BRAID_OK;
 }
 
-static braid_status run(const cli_options *o, engine *e, labels *l, bool *mismatch, braid_error *err) {
-    braid_tensor *inputs = NULL;
-    size_t n_inputs = 0;
+/* Loads a round's inputs; the first also makes the session, for their shapes. */
+static braid_status prepare_round(const cli_options *o, engine *e, one_run *r, braid_error *err) {
+    TRY(inputs_load(e->model, o, r->number, false, &r->in, &r->n_in, err));
+    if (r->number > 0) return BRAID_OK;
+    engine_plan plan = {.inputs = r->in, .n_inputs = r->n_in};
+    TRY(engine_open(e, o, err));
+    return engine_session(e, o, &plan, err);
+}
+
+static braid_status run(const cli_options *o, engine *e, labels *l, result *out, braid_error *err) {
+    size_t rounds;
     if (o->labels) TRY(labels_load(o->labels, l, err));
     TRY(engine_load(e, o, err));
-    TRY(inputs_load(e->model, o, false, &inputs, &n_inputs, err));
-    engine_plan plan = {.inputs = inputs, .n_inputs = n_inputs};
-    braid_status status = engine_open(e, o, err);
-    if (status == BRAID_OK) status = engine_session(e, o, &plan, err);
-    if (status == BRAID_OK) status = run_once(o, e, l, inputs, n_inputs, mismatch, err);
-    tensors_free(inputs, n_inputs);
-    return status;
+    TRY(inputs_rounds(e->model, o, &rounds, err));
+    for (size_t i = 0; i < rounds; i++) {
+        char folder[PATH_ROOM];
+        one_run r = {.number = i, .rounds = rounds, .folder = o->output_dir};
+        if (rounds > 1 && o->output_dir) {
+            snprintf(folder, sizeof folder, "%.4000s/%zu", o->output_dir, i);
+            r.folder = folder;
+        }
+        if (rounds > 1 && rounds == o->inputs.count) r.title = o->inputs.items[i];
+        braid_status status = prepare_round(o, e, &r, err);
+        if (status == BRAID_OK) status = run_round(o, e, l, &r, out, err);
+        tensors_free(r.in, r.n_in);
+        tensors_free(r.out, r.n_out);
+        if (status != BRAID_OK) return status;
+    }
+    return out->json ? print_json(o, e, out->json, err) : BRAID_OK;
 }
 
 int cmd_run(const cli_options *o) {
     engine e = {0};
     labels l = {0};
     braid_error err = {0};
-    bool mismatch = false;
-    int code = run(o, &e, &l, &mismatch, &err) == BRAID_OK ? CLI_OK : cli_fail(&err);
-    if (code == CLI_OK && mismatch) {
+    result out = {.json = o->json ? json_array() : NULL};
+    int code = run(o, &e, &l, &out, &err) == BRAID_OK ? CLI_OK : cli_fail(&err);
+    if (code == CLI_OK && out.mismatch) {
+        fflush(stdout);
         fputs("braid: the device and the CPU reference differ\n", stderr);
         code = CLI_MISMATCH;
     }
+    json_decref(out.json);
     labels_free(&l);
     engine_free(&e);
     return code;

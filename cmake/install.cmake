@@ -1,0 +1,17 @@
+# Installed: the program, the library with its header, find_package(braid) -> braid::braid, pkg-config braid.
+include(CMakePackageConfigHelpers)
+install(TARGETS braid RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS braid_shared EXPORT braid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/include/braid/braid.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/braid)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/braid)
+install(EXPORT braid NAMESPACE braid:: FILE braid-config.cmake DESTINATION ${package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/braid-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/braid-config-version.cmake DESTINATION ${package})
+set(prefix "@prefix@")
+configure_file(${CMAKE_SOURCE_DIR}/cmake/braid.pc.in ${CMAKE_BINARY_DIR}/braid.pc.in @ONLY)
+# prefix is only known when installing (cmake --install --prefix)
+install(CODE "
+    set(prefix \"\${CMAKE_INSTALL_PREFIX}\")
+    configure_file(\"${CMAKE_BINARY_DIR}/braid.pc.in\" \"${CMAKE_BINARY_DIR}/braid.pc\" @ONLY)
+    file(INSTALL \"${CMAKE_BINARY_DIR}/braid.pc\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\")")
