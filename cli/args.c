@@ -26,7 +26,7 @@ static const row rows[] = {
     {"random", 0, "[NAME=]LO:HI", RUN | BENCH | PROFILE, RANDOM, AT(randoms),
      "random values for inputs not given, or for NAME; default 0:1 (floats in [0,1), integers 0 or 1)"},
     {"seed", 0, "N", FEEDS, SEED, AT(seed), "seed of the random values (default 0)"},
-    {"outputs", 0, "A,B", PLANS & ~CHECK, TEXT, AT(outputs), "compute only these outputs"},
+    {"outputs", 0, "A,B", PLANS & ~CHECK, TEXT, AT(outputs), "compute only these; any value of the model can be named"},
     {"output-dir", 'o', "DIR", RUN, TEXT, AT(output_dir),
      "write DIR/NAME.npy ('/' becomes '_'); DIR is made when missing.\n"
      "bfloat16 and smaller floats are written as float32, 4- and 2-bit integers as 8-bit"},

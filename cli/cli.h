@@ -91,6 +91,7 @@ typedef struct engine {
     braid_session *session;
     braid_device_info info;
     uint64_t load_ns, plan_ns;
+    char *names; /* the text of --outputs, cut at its commas */
 } engine;
 
 braid_status engine_load(engine *, const cli_options *, braid_error *err); /* the model */
@@ -103,8 +104,9 @@ typedef struct engine_plan {
 } engine_plan;
 braid_status engine_session(engine *, const cli_options *, const engine_plan *, braid_error *err);
 void engine_free(engine *);
-/* The wanted outputs (--outputs, or all): an array of tensors with names, everything else zero. */
-braid_status engine_outputs(const engine *, const cli_options *, braid_tensor **out, size_t *count, braid_error *err);
+/* The wanted outputs (--outputs, or all): an array of tensors with names, everything else zero. The names live until
+   the next call and engine_free. */
+braid_status engine_outputs(engine *, const cli_options *, braid_tensor **out, size_t *count, braid_error *err);
 /* "float32 [N,3,224,224]" of a port. */
 void engine_port_text(const braid_port *, char *out, size_t capacity);
 

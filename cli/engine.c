@@ -148,38 +148,24 @@ void engine_free(engine *e) {
     braid_session_free(e->session);
     braid_model_free(e->model);
     braid_device_close(e->device);
+    free(e->names);
 }
 
-static const char *find_output(const braid_model *model, const char *name, size_t length) {
-    for (size_t i = 0; i < braid_model_output_count(model); i++) {
-        const char *known = braid_model_output(model, i)->name;
-        if (strlen(known) == length && !memcmp(known, name, length)) return known;
-    }
-    return NULL;
-}
-
-static braid_status chosen_outputs(const braid_model *model, const char *list, braid_tensor *out, size_t *count,
-                                   braid_error *err) {
-    for (const char *at = list; *at;) {
-        size_t length = strcspn(at, ",");
-        if (length) {
-            const char *name = find_output(model, at, length);
-            if (!name)
-                return cli_error(err, BRAID_ARGUMENT, "--outputs: the model has no output '%.*s'", (int)length, at);
-            out[(*count)++].name = name;
-        }
-        at += length + (at[length] == ',');
-    }
+/* --outputs may name any value of the model; the session has checked the names. */
+static braid_status chosen_outputs(engine *e, const char *list, braid_tensor *out, size_t *count, braid_error *err) {
+    free(e->names);
+    e->names = strdup(list);
+    if (!e->names) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+    for (char *name = strtok(e->names, ","); name; name = strtok(NULL, ",")) out[(*count)++].name = name;
     return *count ? BRAID_OK : cli_error(err, BRAID_ARGUMENT, "--outputs: no name given");
 }
 
-braid_status engine_outputs(const engine *e, const cli_options *o, braid_tensor **out, size_t *count,
-                            braid_error *err) {
+braid_status engine_outputs(engine *e, const cli_options *o, braid_tensor **out, size_t *count, braid_error *err) {
     size_t all = braid_model_output_count(e->model), room = o->outputs ? strlen(o->outputs) + 1 : all + 1;
     *count = 0;
     *out = calloc(room, sizeof **out);
     if (!*out) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
-    if (o->outputs) return chosen_outputs(e->model, o->outputs, *out, count, err);
+    if (o->outputs) return chosen_outputs(e, o->outputs, *out, count, err);
     for (size_t i = 0; i < all; i++) (*out)[i].name = braid_model_output(e->model, i)->name;
     *count = all;
     return BRAID_OK;

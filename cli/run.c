@@ -107,10 +107,10 @@ static json_t *json_top(const cli_options *o, const labels *l, const braid_tenso
 /* ---- files */
 
 /* DIR/NAME.npy, with '/' of the name as '_'. */
-static braid_status output_path(const cli_options *o, const char *name, char *out, size_t capacity, braid_error *err) {
-    int n = snprintf(out, capacity, "%s/%s.npy", o->output_dir, name);
+static braid_status output_path(const char *folder, const char *name, char *out, size_t capacity, braid_error *err) {
+    int n = snprintf(out, capacity, "%s/%s.npy", folder, name);
     if (n < 0 || (size_t)n >= capacity) return cli_error(err, BRAID_IO, "output '%.100s': its name is too long", name);
-    for (char *c = out + strlen(o->output_dir) + 1; *c; c++)
+    for (char *c = out + strlen(folder) + 1; *c; c++)
         if (*c == '/') *c = '_';
     return BRAID_OK;
 }
