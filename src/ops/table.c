@@ -29,7 +29,11 @@
     X(map_binary_ops) \
     X(map_select_ops) \
     X(map_cast_ops) \
-    X(map_internal_ops)
+    X(map_internal_ops) \
+    X(make_ops) \
+    X(spread_ops) \
+    X(select_ops) \
+    X(box_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)
