@@ -5,6 +5,7 @@
 #include "ops/bytes.h"
 #include "ops/follow.h"
 #include "ops/lowering.h"
+#include "ops/pad.h"
 #include "ops/upgrade.h"
 
 #include <stddef.h>
@@ -303,27 +304,41 @@ static braid_status pad_emit(lowering *l, const pad_axis *axes, int n, int64_t i
     return lower_operand_out(l, s, offsetof(row_pad, target), 0);
 }
 
-static braid_status pad_lower(lowering *l) {
-    const tensor_type *in = lower_in(l, 0), *out = lower_out(l, 0), *fill = lower_in(l, 2);
-    padding p = {0};
+static braid_status pad_lower_axes(lowering *l, const padding *p) {
+    const tensor_type *in = lower_in(l, 0), *out = lower_out(l, 0);
     uint32_t bytes;
-    int64_t parts, in_at, count, in_count, fill_count = 0;
+    int64_t parts, in_at, count, in_count;
+    pad_axis joined[BRAID_MAX_RANK];
+    if (!move_element(in->type, &bytes, &parts) || parts != 1) return BRAID_UNSUPPORTED;
+    if (!tensor_type_count(out, &count) || !tensor_type_count(in, &in_count) || !narrow(count) || !narrow(in_count))
+        return BRAID_UNSUPPORTED;
+    if (count == 0) return BRAID_OK;
+    int n = pad_axes(p, in, out, joined, &in_at);
+    return pad_emit(l, joined, n, in_at, p->mode, bytes, count);
+}
+
+braid_status pad_lower_zeros(lowering *l, const int64_t *begin, const int64_t *end) {
+    padding p = {.mode = PAD_CONSTANT};
+    size_t bytes = (size_t)lower_in(l, 0)->rank * sizeof *begin;
+    memcpy(p.begin, begin, bytes);
+    memcpy(p.end, end, bytes);
+    return pad_lower_axes(l, &p);
+}
+
+static braid_status pad_lower(lowering *l) {
+    const tensor_type *fill = lower_in(l, 2);
+    padding p = {0};
+    int64_t fill_count = 0;
     int n_pads, n_axes;
     const int64_t *pads, *axes;
-    pad_axis joined[BRAID_MAX_RANK];
     TRY(pad_mode(l->node, &p.mode, l->err));
     TRY(lower_ints(l, 1, &n_pads, &pads));
     TRY(lower_ints(l, 3, &n_axes, &axes));
     bool has_axes = l->node->n_in > 3 && l->node->in[3] >= 0;
     if (n_pads < 0 || (has_axes && n_axes < 0)) return BRAID_UNSUPPORTED;
-    TRY(pad_spread(in->rank, n_pads, pads, n_axes, has_axes ? axes : NULL, &p, l->err));
-    if (!move_element(in->type, &bytes, &parts) || parts != 1) return BRAID_UNSUPPORTED;
-    if (!tensor_type_count(out, &count) || !tensor_type_count(in, &in_count) || !narrow(count) || !narrow(in_count))
-        return BRAID_UNSUPPORTED;
-    if (count == 0) return BRAID_OK;
     if (fill && (!tensor_type_count(fill, &fill_count) || !fill_count)) return BRAID_UNSUPPORTED;
-    int n = pad_axes(&p, in, out, joined, &in_at);
-    return pad_emit(l, joined, n, in_at, p.mode, bytes, count);
+    TRY(pad_spread(lower_in(l, 0)->rank, n_pads, pads, n_axes, has_axes ? axes : NULL, &p, l->err));
+    return pad_lower_axes(l, &p);
 }
 
 static const attribute_spec pad_attributes[] = {{"mode", ATTRIBUTE_STRING, "constant"},

@@ -33,7 +33,12 @@
     X(make_ops) \
     X(spread_ops) \
     X(select_ops) \
-    X(box_ops)
+    X(box_ops) \
+    X(roi_ops) \
+    X(unpool_ops) \
+    X(fold_ops) \
+    X(crop_ops) \
+    X(signal_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)
