@@ -92,7 +92,7 @@ braid_status one_hot_lower(lowering *l) {
 braid_status reverse_sequence_lower(lowering *l) {
     const tensor_type *x = lower_in(l, 0);
     uint32_t bytes = moved_bytes(x->type);
-    int batch, time;
+    int batch = 1, time = 0;
     int64_t outputs;
     if (bytes == 0 || !flat_fits(x) || !tensor_type_count(x, &outputs)) return BRAID_UNSUPPORTED;
     TRY(reverse_axes(l->node, &batch, &time, l->err));

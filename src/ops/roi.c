@@ -86,7 +86,7 @@ static braid_status pooled_shape(const node *n, int64_t out[2], braid_error *err
 }
 
 static braid_status max_roi_pool_infer(infer *c) {
-    int64_t shape[2];
+    int64_t shape[2] = {0};
     TRY(pooled_shape(c->node, shape, c->err));
     TRY(infer_rank(c, 0, 4, 4));
     TRY(infer_rank(c, 1, 2, 2));
@@ -215,7 +215,7 @@ static double max_of(const tensor *x, int64_t base, const int64_t rows[2], const
 static braid_status max_roi_pool_eval(eval *e) {
     const tensor *x = eval_in(e, 0), *rois = eval_in(e, 1);
     double scale = (double)node_float(e->node, "spatial_scale", 1);
-    int64_t shape[2], o = 0;
+    int64_t shape[2] = {0}, o = 0;
     tensor *y;
     TRY(pooled_shape(e->node, shape, e->err));
     TRY(eval_output(e, 0, &y));

@@ -139,7 +139,7 @@ braid_status reverse_axes(const node *n, int *batch, int *time, braid_error *err
 }
 
 static braid_status reverse_sequence_infer(infer *c) {
-    int batch, time;
+    int batch = 1, time = 0;
     TRY(reverse_axes(c->node, &batch, &time, c->err));
     TRY(infer_rank(c, 0, 2, BRAID_MAX_RANK));
     TRY(infer_rank(c, 1, 1, 1));
@@ -158,7 +158,7 @@ static braid_status reverse_sequence_infer(infer *c) {
 static braid_status reverse_sequence_eval(eval *e) {
     const tensor *x = eval_in(e, 0), *lengths = eval_in(e, 1);
     const int64_t *length = lengths->data;
-    int batch, time;
+    int batch = 1, time = 0;
     size_t size;
     tensor *y;
     TRY(reverse_axes(e->node, &batch, &time, e->err));
