@@ -88,8 +88,12 @@ static braid_status compare_outputs(const cli_options *o, const char *folder, co
 
 static braid_status load_inputs(const engine *e, const char *folder, braid_tensor *in, size_t count, braid_error *err) {
     for (size_t i = 0; i < count; i++) {
-        TRY(load_numbered(folder, "input", i, &in[i], err));
-        in[i].name = braid_model_input(e->model, i)->name;
+        const braid_port *port = braid_model_input(e->model, i);
+        braid_status status = load_numbered(folder, "input", i, &in[i], err);
+        if (status == BRAID_FORMAT && port->type == BRAID_TYPE_NONE) /* what cannot be told from a broken tensor */
+            return cli_error(err, BRAID_UNSUPPORTED, "unsupported: input '%s' is not a tensor", port->name);
+        TRY(status);
+        in[i].name = port->name;
     }
     return BRAID_OK;
 }

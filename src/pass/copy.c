@@ -73,8 +73,10 @@ braid_status copier_node(copier *c, const node *n, node **out) {
     if (!m) return error_memory(c->err);
     m->opset = n->opset;
     m->op = n->op;
-    m->n_attributes = n->n_attributes;
-    m->attributes = n->attributes;
+    if (n->op) { /* a node without a row is refused by name; its attributes may hold graphs that belong to c->from */
+        m->n_attributes = n->n_attributes;
+        m->attributes = n->attributes;
+    }
     m->epilogue = n->epilogue;
     m->n_root = n->n_root;
     if (out) *out = m;
