@@ -40,10 +40,14 @@ static file *file_make(int fd, const void *memory, uint64_t size) {
 static braid_status file_adopt(int fd, const char *name, bool single_link, file **out, braid_error *err) {
     struct stat s;
     braid_status status = BRAID_OK;
-    if (fstat(fd, &s) != 0) status = error_set(err, BRAID_IO, "%s: %s", name, strerror(errno));
-    else if (!S_ISREG(s.st_mode)) status = error_set(err, BRAID_IO, "%s: not a regular file", name);
-    else if (single_link && s.st_nlink > 1) status = error_set(err, BRAID_MODEL, "%s: is a hard link", name);
-    else if (!(*out = file_make(fd, NULL, (uint64_t)s.st_size))) status = error_memory(err);
+    if (fstat(fd, &s) != 0)
+        status = error_set(err, BRAID_IO, "%s: %s", name, strerror(errno));
+    else if (!S_ISREG(s.st_mode))
+        status = error_set(err, BRAID_IO, "%s: not a regular file", name);
+    else if (single_link && s.st_nlink > 1)
+        status = error_set(err, BRAID_MODEL, "%s: is a hard link", name);
+    else if (!(*out = file_make(fd, NULL, (uint64_t)s.st_size)))
+        status = error_memory(err);
     if (status) close(fd);
     return status;
 }
@@ -66,11 +70,16 @@ braid_status file_from_memory(const void *bytes, size_t size, file **out, braid_
 static braid_status location_check(const char *location, braid_error *err) {
     const char *why = NULL;
     size_t length = strlen(location);
-    if (length == 0) why = "is empty";
-    else if (length >= 4096) why = "is too long";
-    else if (location[0] == '/') why = "is absolute";
-    else if (strchr(location, '\\')) why = "holds a backslash";
-    else if (location[length - 1] == '/') why = "names a folder";
+    if (length == 0)
+        why = "is empty";
+    else if (length >= 4096)
+        why = "is too long";
+    else if (location[0] == '/')
+        why = "is absolute";
+    else if (strchr(location, '\\'))
+        why = "holds a backslash";
+    else if (location[length - 1] == '/')
+        why = "names a folder";
     for (const char *part = location; !why && *part; part += strspn(part, "/")) {
         size_t n = strcspn(part, "/");
         if (n == 2 && part[0] == '.' && part[1] == '.') why = "holds '..'";
@@ -79,7 +88,9 @@ static braid_status location_check(const char *location, braid_error *err) {
     return why ? error_set(err, BRAID_MODEL, "file location '%.200s' %s", location, why) : BRAID_OK;
 }
 
-static int root_open(const char *root) { return open(*root ? root : ".", O_PATH | O_DIRECTORY | O_CLOEXEC); }
+static int root_open(const char *root) {
+    return open(*root ? root : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
 
 static int walk(int folder, const char *location) {
     int at = dup(folder);
@@ -151,7 +162,9 @@ void file_unref(file *f) {
     mem_free(f);
 }
 
-uint64_t file_size(const file *f) { return f->size; }
+uint64_t file_size(const file *f) {
+    return f->size;
+}
 
 braid_status file_read(file *f, uint64_t offset, void *out, size_t bytes, braid_error *err) {
     if (offset > f->size || bytes > f->size - offset)

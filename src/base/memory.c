@@ -41,7 +41,9 @@ void mem_fail_after(uint64_t n, bool forever) {
     atomic_store(&fail_at, n ? atomic_load(&allocations) + n : 0);
 }
 
-uint64_t mem_count(void) { return atomic_load(&allocations); }
+uint64_t mem_count(void) {
+    return atomic_load(&allocations);
+}
 
 static bool mem_refused(void) {
     uint64_t ordinal = atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed) + 1;
@@ -59,7 +61,9 @@ void *mem_realloc(void *old, size_t bytes) {
     return realloc(old, bytes ? bytes : 1);
 }
 
-void mem_free(void *p) { free(p); }
+void mem_free(void *p) {
+    free(p);
+}
 
 static void *mem_alloc_cleared(size_t bytes) {
     if (mem_refused() || bytes > PTRDIFF_MAX) return NULL;
@@ -163,7 +167,9 @@ char *arena_format(arena *a, const char *format, ...) {
     return p;
 }
 
-size_t arena_bytes(const arena *a) { return a->total; }
+size_t arena_bytes(const arena *a) {
+    return a->total;
+}
 
 /* --------------------------------------------------------------------------------------------------- text */
 

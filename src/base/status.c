@@ -42,7 +42,9 @@ braid_status error_within(braid_error *err, braid_status status, const char *for
     return status;
 }
 
-braid_status error_memory(braid_error *err) { return error_set(err, BRAID_HOST_MEMORY, "out of host memory"); }
+braid_status error_memory(braid_error *err) {
+    return error_set(err, BRAID_HOST_MEMORY, "out of host memory");
+}
 
 void error_clear(braid_error *err) {
     if (err) *err = (braid_error){0};
@@ -64,7 +66,9 @@ const char *braid_status_name(braid_status s) {
     return (size_t)s < COUNT_OF(statuses) ? statuses[s].name : "UNKNOWN";
 }
 
-const char *braid_version(void) { return BRAID_VERSION; }
+const char *braid_version(void) {
+    return BRAID_VERSION;
+}
 
 void log_line(const logger *log, braid_log_level level, const char *format, ...) {
     if (!log || !log->fn) return;

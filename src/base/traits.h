@@ -9,6 +9,9 @@
 typedef struct device_traits {
     bool software;            /* a CPU behind Vulkan: small tiles, few threads */
     bool float64, float16;    /* arithmetic in shaders; 8/16-bit storage and int64 are required of every device */
+    bool int8, int16;         /* arithmetic on these types in shaders */
+    bool nan_kept;            /* SignedZeroInfNanPreserve for float32; modules may always ask for it, gpu takes the mode
+                                 out where the device lacks it */
     uint32_t subgroup;        /* pinned subgroup size */
     uint32_t shared_bytes;    /* shared memory of a workgroup */
     uint32_t max_invocations; /* of a workgroup */

@@ -17,16 +17,22 @@ static const type_row types[] = {
 #undef TYPE_ROW
 };
 
-bool type_known(int number) { return number > 0 && (size_t)number < COUNT_OF(types) && types[number].name; }
+bool type_known(int number) {
+    return number > 0 && (size_t)number < COUNT_OF(types) && types[number].name;
+}
 
-int type_bits(braid_type t) { return type_known((int)t) ? types[t].bits : 0; }
+int type_bits(braid_type t) {
+    return type_known((int)t) ? types[t].bits : 0;
+}
 
 const char *braid_type_name(braid_type t) {
     if (t == BRAID_TYPE_NONE) return "none";
     return type_known((int)t) ? types[t].name : "unknown";
 }
 
-size_t braid_type_bytes(braid_type t) { return (size_t)type_bits(t) / 8; }
+size_t braid_type_bytes(braid_type t) {
+    return (size_t)type_bits(t) / 8;
+}
 
 braid_type type_from_name(const char *name) {
     for (size_t i = 1; i < COUNT_OF(types); i++)
@@ -52,8 +58,10 @@ bool dims_count(int rank, const int64_t *dims, int64_t *out) {
     bool empty = false;
     for (int i = 0; i < rank; i++) { /* the product of the dims other than 0 must fit too */
         if (dims[i] < 0) return false;
-        if (dims[i] == 0) empty = true;
-        else if (!i64_mul(count, dims[i], &count) || count > ELEMENTS_MAX) return false;
+        if (dims[i] == 0)
+            empty = true;
+        else if (!i64_mul(count, dims[i], &count) || count > ELEMENTS_MAX)
+            return false;
     }
     *out = empty ? 0 : count;
     return true;
@@ -86,9 +94,15 @@ static uint32_t narrow(double v, int mantissa, int bias) {
     return sign | (uint32_t)kept;
 }
 
-uint16_t double_to_half(double v) { return (uint16_t)narrow(v, 10, 15); }
-uint16_t float_to_half(float v) { return (uint16_t)narrow((double)v, 10, 15); }
-uint16_t double_to_bfloat(double v) { return (uint16_t)narrow(v, 7, 127); }
+uint16_t double_to_half(double v) {
+    return (uint16_t)narrow(v, 10, 15);
+}
+uint16_t float_to_half(float v) {
+    return (uint16_t)narrow((double)v, 10, 15);
+}
+uint16_t double_to_bfloat(double v) {
+    return (uint16_t)narrow(v, 7, 127);
+}
 
 uint16_t float_to_bfloat(float v) {
     uint32_t bits;
@@ -119,16 +133,16 @@ float bfloat_to_float(uint16_t b) {
 /* ----------------------------------------------------------------------------------------------- elements */
 
 /* The numeric types with a C type behind them. */
-#define NUMBER_MAP(X)    \
-    X(FLOAT32, float)    \
-    X(FLOAT64, double)   \
-    X(UINT8, uint8_t)    \
-    X(INT8, int8_t)      \
-    X(UINT16, uint16_t)  \
-    X(INT16, int16_t)    \
-    X(UINT32, uint32_t)  \
-    X(INT32, int32_t)    \
-    X(UINT64, uint64_t)  \
+#define NUMBER_MAP(X)                                                                                                  \
+    X(FLOAT32, float)                                                                                                  \
+    X(FLOAT64, double)                                                                                                 \
+    X(UINT8, uint8_t)                                                                                                  \
+    X(INT8, int8_t)                                                                                                    \
+    X(UINT16, uint16_t)                                                                                                \
+    X(INT16, int16_t)                                                                                                  \
+    X(UINT32, uint32_t)                                                                                                \
+    X(INT32, int32_t)                                                                                                  \
+    X(UINT64, uint64_t)                                                                                                \
     X(INT64, int64_t)
 
 static int64_t saturate_i64(double v) {
@@ -162,59 +176,100 @@ static uint16_t i64_to_bfloat(int64_t v) {
 
 double element_f64(braid_type t, const void *data, int64_t i) {
     switch (t) {
-#define NUMBER_CASE(name, type) \
-    case BRAID_##name: return (double)((const type *)data)[i];
+#define NUMBER_CASE(name, type)                                                                                        \
+    case BRAID_##name:                                                                                                 \
+        return (double)((const type *)data)[i];
         NUMBER_MAP(NUMBER_CASE)
 #undef NUMBER_CASE
-    case BRAID_FLOAT16: return (double)half_to_float(((const uint16_t *)data)[i]);
-    case BRAID_BFLOAT16: return (double)bfloat_to_float(((const uint16_t *)data)[i]);
-    case BRAID_BOOL: return ((const uint8_t *)data)[i] != 0;
-    default: return 0;
+    case BRAID_FLOAT16:
+        return (double)half_to_float(((const uint16_t *)data)[i]);
+    case BRAID_BFLOAT16:
+        return (double)bfloat_to_float(((const uint16_t *)data)[i]);
+    case BRAID_BOOL:
+        return ((const uint8_t *)data)[i] != 0;
+    default:
+        return 0;
     }
 }
 
 int64_t element_i64(braid_type t, const void *data, int64_t i) {
     switch (t) {
-    case BRAID_UINT8: return ((const uint8_t *)data)[i];
-    case BRAID_INT8: return ((const int8_t *)data)[i];
-    case BRAID_UINT16: return ((const uint16_t *)data)[i];
-    case BRAID_INT16: return ((const int16_t *)data)[i];
-    case BRAID_UINT32: return ((const uint32_t *)data)[i];
-    case BRAID_INT32: return ((const int32_t *)data)[i];
-    case BRAID_UINT64: return (int64_t)((const uint64_t *)data)[i];
-    case BRAID_INT64: return ((const int64_t *)data)[i];
-    case BRAID_BOOL: return ((const uint8_t *)data)[i] != 0;
-    default: return saturate_i64(element_f64(t, data, i));
+    case BRAID_UINT8:
+        return ((const uint8_t *)data)[i];
+    case BRAID_INT8:
+        return ((const int8_t *)data)[i];
+    case BRAID_UINT16:
+        return ((const uint16_t *)data)[i];
+    case BRAID_INT16:
+        return ((const int16_t *)data)[i];
+    case BRAID_UINT32:
+        return ((const uint32_t *)data)[i];
+    case BRAID_INT32:
+        return ((const int32_t *)data)[i];
+    case BRAID_UINT64:
+        return (int64_t)((const uint64_t *)data)[i];
+    case BRAID_INT64:
+        return ((const int64_t *)data)[i];
+    case BRAID_BOOL:
+        return ((const uint8_t *)data)[i] != 0;
+    default:
+        return saturate_i64(element_f64(t, data, i));
     }
 }
 
 void element_set_f64(braid_type t, void *data, int64_t i, double v) {
     int bits = type_bits(t);
     switch (t) {
-    case BRAID_FLOAT32: ((float *)data)[i] = (float)v; break;
-    case BRAID_FLOAT64: ((double *)data)[i] = v; break;
-    case BRAID_FLOAT16: ((uint16_t *)data)[i] = double_to_half(v); break;
-    case BRAID_BFLOAT16: ((uint16_t *)data)[i] = double_to_bfloat(v); break;
-    case BRAID_INT8: case BRAID_INT16: case BRAID_INT32: case BRAID_INT64:
+    case BRAID_FLOAT32:
+        ((float *)data)[i] = (float)v;
+        break;
+    case BRAID_FLOAT64:
+        ((double *)data)[i] = v;
+        break;
+    case BRAID_FLOAT16:
+        ((uint16_t *)data)[i] = double_to_half(v);
+        break;
+    case BRAID_BFLOAT16:
+        ((uint16_t *)data)[i] = double_to_bfloat(v);
+        break;
+    case BRAID_INT8:
+    case BRAID_INT16:
+    case BRAID_INT32:
+    case BRAID_INT64:
         element_set_i64(t, data, i, saturate_signed(v, bits));
         break;
-    case BRAID_UINT8: case BRAID_UINT16: case BRAID_UINT32: case BRAID_UINT64:
+    case BRAID_UINT8:
+    case BRAID_UINT16:
+    case BRAID_UINT32:
+    case BRAID_UINT64:
         element_set_i64(t, data, i, (int64_t)saturate_unsigned(v, bits));
         break;
-    case BRAID_BOOL: ((uint8_t *)data)[i] = v != 0; break;
-    default: break;
+    case BRAID_BOOL:
+        ((uint8_t *)data)[i] = v != 0;
+        break;
+    default:
+        break;
     }
 }
 
 void element_set_i64(braid_type t, void *data, int64_t i, int64_t v) {
     switch (t) {
-#define NUMBER_CASE(name, type) \
-    case BRAID_##name: ((type *)data)[i] = (type)v; break;
+#define NUMBER_CASE(name, type)                                                                                        \
+    case BRAID_##name:                                                                                                 \
+        ((type *)data)[i] = (type)v;                                                                                   \
+        break;
         NUMBER_MAP(NUMBER_CASE)
 #undef NUMBER_CASE
-    case BRAID_FLOAT16: ((uint16_t *)data)[i] = double_to_half((double)v); break; /* beyond 2^53 it is infinite */
-    case BRAID_BFLOAT16: ((uint16_t *)data)[i] = i64_to_bfloat(v); break;
-    case BRAID_BOOL: ((uint8_t *)data)[i] = v != 0; break;
-    default: break;
+    case BRAID_FLOAT16:
+        ((uint16_t *)data)[i] = double_to_half((double)v);
+        break; /* beyond 2^53 it is infinite */
+    case BRAID_BFLOAT16:
+        ((uint16_t *)data)[i] = i64_to_bfloat(v);
+        break;
+    case BRAID_BOOL:
+        ((uint8_t *)data)[i] = v != 0;
+        break;
+    default:
+        break;
     }
 }

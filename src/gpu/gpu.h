@@ -46,7 +46,7 @@ typedef enum gpu_memory {
 } gpu_memory;
 typedef struct gpu_buffer {
     uint64_t address; /* at least 256-byte aligned */
-    uint64_t bytes;
+    uint64_t bytes;   /* what was asked for, rounded up to 16; never 0 */
     void *mapped;     /* NULL when the host cannot see it; coherent */
     struct gpu_buffer_private *private_;
 } gpu_buffer;
@@ -58,6 +58,9 @@ typedef braid_status gpu_fill_fn(void *user, uint64_t at, void *to, size_t n, br
 braid_status gpu_upload(gpu *, gpu_buffer *, uint64_t offset, uint64_t bytes, gpu_fill_fn *, void *user,
                         braid_error *err);
 braid_status gpu_download(gpu *, const gpu_buffer *, uint64_t offset, uint64_t bytes, void *out, braid_error *err);
+
+/* Fills a range with a 32-bit word on the device; offset and bytes are multiples of 4. Returns when it is done. */
+braid_status gpu_buffer_fill(gpu *, gpu_buffer *, uint64_t offset, uint64_t bytes, uint32_t word, braid_error *err);
 
 /* ---- pipelines */
 typedef struct gpu_pipeline_key {

@@ -77,7 +77,11 @@ typedef struct run_block {
 } run_block;
 typedef struct push_block {
     uint64_t rows, run;
-    uint row_bytes, n_rows, tiles, lane_base; /* tiles: of the whole dispatch */
+    uint row_bytes, n_rows;
+    uint tiles;     /* end of the tiles of this dispatch: a group at or beyond it has nothing to do */
+    uint lane_base; /* lane of grid z 0 */
+    uint tile_base; /* tile of grid x 0, y 0: one problem may be several dispatches */
+    uint reserved;
 } push_block;
 #endif
 

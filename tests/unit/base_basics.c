@@ -18,7 +18,8 @@ static void errors_gain_context(void **state) {
     assert_string_equal(err.message, "node 'a?b': input 1: rank 3, expected 4");
     assert_int_equal(error_set(NULL, BRAID_IO, "x"), BRAID_IO);
     error_within(&err, BRAID_SHAPE, "%s", err.message); /* aliases the message */
-    assert_string_equal(err.message, "node 'a?b': input 1: rank 3, expected 4: node 'a?b': input 1: rank 3, expected 4");
+    assert_string_equal(err.message,
+                        "node 'a?b': input 1: rank 3, expected 4: node 'a?b': input 1: rank 3, expected 4");
     for (int i = 0; i < 20; i++) error_within(&err, BRAID_SHAPE, "%0100d", i);
     assert_int_equal(strlen(err.message), sizeof err.message - 1);
     for (int i = 0; i < 3; i++) error_within(&err, BRAID_SHAPE, "%0600d", i);
@@ -127,7 +128,9 @@ static void text_stops_at_failure(void **state) {
     text_free(&t);
 }
 
-static void mark(void *user, size_t i) { atomic_fetch_add(&((atomic_int *)user)[i], 1); }
+static void mark(void *user, size_t i) {
+    atomic_fetch_add(&((atomic_int *)user)[i], 1);
+}
 
 static void loops_visit_each_index_once(void **state) {
     (void)state;
@@ -172,10 +175,10 @@ static void logs_go_to_the_owner(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_gain_context),       cmocka_unit_test(sizes_are_checked),
-        cmocka_unit_test(arenas_align_and_clear),    cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(text_stops_at_failure),     cmocka_unit_test(loops_visit_each_index_once),
-        cmocka_unit_test(hashes_see_every_bit),      cmocka_unit_test(logs_go_to_the_owner),
+        cmocka_unit_test(errors_gain_context),    cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(arenas_align_and_clear), cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(text_stops_at_failure),  cmocka_unit_test(loops_visit_each_index_once),
+        cmocka_unit_test(hashes_see_every_bit),   cmocka_unit_test(logs_go_to_the_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

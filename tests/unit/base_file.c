@@ -90,10 +90,27 @@ static void table(open_fn *open_below) {
     expect(open_below, "sub//w.bin", BRAID_OK, "below");
     expect(open_below, "./sub/./w.bin", BRAID_OK, "below");
     expect(open_below, "..hidden/w.bin", BRAID_OK, "dots");
-    static const char *const refused[] = {
-        "", "/", "/etc/passwd", "//etc/passwd", "..", "../outside/secret", "sub/../w.bin", "sub/../../outside/secret",
-        "./../outside/secret", "sub/..", "sub/", "w.bin/", "C:\\w.bin", "..\\outside\\secret", "sub\\w.bin", "link",
-        "inner_link", "folder_link/secret", "loop", "dangling", "hard"};
+    static const char *const refused[] = {"",
+                                          "/",
+                                          "/etc/passwd",
+                                          "//etc/passwd",
+                                          "..",
+                                          "../outside/secret",
+                                          "sub/../w.bin",
+                                          "sub/../../outside/secret",
+                                          "./../outside/secret",
+                                          "sub/..",
+                                          "sub/",
+                                          "w.bin/",
+                                          "C:\\w.bin",
+                                          "..\\outside\\secret",
+                                          "sub\\w.bin",
+                                          "link",
+                                          "inner_link",
+                                          "folder_link/secret",
+                                          "loop",
+                                          "dangling",
+                                          "hard"};
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         file *f = NULL;
         braid_error err = {0};
@@ -186,8 +203,8 @@ static void allocation_failure_leaks_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_names_in_the_kernel), cmocka_unit_test(hostile_names_by_walk),
-        cmocka_unit_test(the_root_may_be_a_link),      cmocka_unit_test(reads_are_exact),
+        cmocka_unit_test(hostile_names_in_the_kernel),  cmocka_unit_test(hostile_names_by_walk),
+        cmocka_unit_test(the_root_may_be_a_link),       cmocka_unit_test(reads_are_exact),
         cmocka_unit_test(a_shrinking_file_is_an_error), cmocka_unit_test(allocation_failure_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, make, unmake);

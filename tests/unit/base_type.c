@@ -22,8 +22,10 @@ static double meaning(uint32_t bits, int mantissa, int bias) {
 }
 
 static void same_double(double a, double b) {
-    if (isnan(a)) assert_true(isnan(b));
-    else assert_true(a == b && signbit(a) == signbit(b));
+    if (isnan(a))
+        assert_true(isnan(b));
+    else
+        assert_true(a == b && signbit(a) == signbit(b));
 }
 
 typedef uint16_t narrow_fn(double);
@@ -50,8 +52,10 @@ static void exhaustive(int mantissa, int bias, narrow_fn *narrow, widen_fn *wide
         uint16_t h = (uint16_t)i;
         double v = meaning(i, mantissa, bias);
         same_double(v, (double)widen(h));
-        if (!isnan(v)) assert_int_equal(narrow(v), h);
-        else assert_true(isnan(meaning(narrow((double)widen(h)), mantissa, bias)));
+        if (!isnan(v))
+            assert_int_equal(narrow(v), h);
+        else
+            assert_true(isnan(meaning(narrow((double)widen(h)), mantissa, bias)));
         if (h < infinity) check_up(h, mantissa, bias, narrow);
     }
     assert_int_equal(narrow(INFINITY), infinity);
@@ -115,8 +119,8 @@ static void names_and_sizes(void **state) {
 static void elements(void **state) {
     (void)state;
     uint8_t cell[8];
-    static const braid_type all[] = {BRAID_UINT8,  BRAID_INT8,  BRAID_UINT16, BRAID_INT16, BRAID_UINT32,
-                                     BRAID_INT32, BRAID_UINT64, BRAID_INT64};
+    static const braid_type all[] = {BRAID_UINT8,  BRAID_INT8,  BRAID_UINT16, BRAID_INT16,
+                                     BRAID_UINT32, BRAID_INT32, BRAID_UINT64, BRAID_INT64};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         braid_type t = all[i];
         int bits = type_bits(t);

@@ -30,6 +30,8 @@ layout(push_constant) uniform push_constants {
     uint n_rows;
     uint tiles;
     uint lane_base;
+    uint tile_base;
+    uint reserved;
 } push;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer run_ref {
@@ -52,7 +54,7 @@ struct place {
 
 // Which row, tile and lane this workgroup solves; false when it has nothing to do.
 bool place_find(out place p) {
-    uint tile = gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x;
+    uint tile = gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x + push.tile_base;
     uint z = gl_WorkGroupID.z + push.lane_base;
     p.row = push.rows;
     p.tile = tile;
