@@ -13,16 +13,18 @@
 static const device_traits device = {.subgroup = 8, .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535,
                                      .cores = 2, .max_buffer = 1u << 30};
 
-/* A chain of transposes with two branches that meet: storage is reused, waves hold several steps. */
+/* Chains of transposes that share their start: storage is reused, waves hold several steps. Nothing here is a view, so
+   every value but the outputs has arena bytes of its own. */
 static const char *const source = "graph t(x: float32[64,48]) {\n"
                                   "  a = Transpose(x) {perm = [1, 0]}\n"
                                   "  b = Transpose(a) {perm = [1, 0]}\n"
                                   "  c = Transpose(b) {perm = [1, 0]}\n"
                                   "  d = Transpose(c) {perm = [1, 0]}\n"
-                                  "  e = Transpose(x) {perm = [1, 0]}\n"
-                                  "  f = Concat(d, b) {axis = 0}\n"
-                                  "  h = Concat(c, e) {axis = 0}\n"
-                                  "} -> f, h\n";
+                                  "  e = Transpose(a) {perm = [1, 0]}\n"
+                                  "  f = Transpose(e) {perm = [1, 0]}\n"
+                                  "  p = Transpose(d) {perm = [1, 0]}\n"
+                                  "  q = Transpose(f) {perm = [1, 0]}\n"
+                                  "} -> p, q\n";
 
 typedef struct fixture {
     arena *memory;
