@@ -2,7 +2,9 @@
  * mm.c: times the product kernels on the products of real networks, every tile and split beside the one that the model
  * of mm_choose picks, and checks sampled elements against double. Through gpu.h alone, no graph.
  *
- *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-a] [-t TYPE]     -a: print every variant
+ *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-a] [-f]
+ *
+ * -a prints every variant; -f tries the tiled kernel on software devices too.
  *
  * A line: network times problem: chosen variant, µs, GFLOP/s; best variant, µs. A time includes the barrier behind each
  * step. Last, for each network, the sum over its products as chosen and as best.
@@ -33,7 +35,7 @@ typedef struct bench {
     gpu *g;
     braid_type type;
     uint32_t repeats;
-    bool all;
+    bool all, force;
     gpu_buffer a, b, c, partial, rows, run;
     float *host_a, *host_b;
 } bench;
@@ -217,15 +219,15 @@ static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) 
                                            .tiles = code[i].tiles};
     gpu_program_info info = {
         .dispatches = dispatches, .n_dispatches = n, .run_block = t->run.address, .lanes = 1, .timestamps = true};
-    gpu_program *program;
+    gpu_program *recorded;
     braid_error err;
     uint64_t ns = 0, least = UINT64_MAX;
-    must(gpu_program_new(t->g, &info, &program, &err), &err);
+    must(gpu_program_new(t->g, &info, &recorded, &err), &err);
     for (int i = 0; i < 3; i++) {
-        must(gpu_program_run(t->g, program, &ns, &err), &err);
+        must(gpu_program_run(t->g, recorded, &ns, &err), &err);
         if (ns < least) least = ns;
     }
-    gpu_program_free(t->g, program);
+    gpu_program_free(t->g, recorded);
     *error = error_of(t, p);
     return (double)least / 1000 / t->repeats;
 }
@@ -285,7 +287,7 @@ static tally run_case(bench *t, const product_case *x) {
     name_cut(&cut, chosen);
     tally sum;
     sum.chosen = measure(t, &p, cut, &error);
-    sum.best = gpu_traits(t->g)->software ? sum.chosen : best_of(t, &p, flops, best);
+    sum.best = gpu_traits(t->g)->software && !t->force ? sum.chosen : best_of(t, &p, flops, best);
     if (sum.best > sum.chosen) sum.best = sum.chosen;
     printf("%-10s x%-2d m %5lld n %6lld k %5lld b %3lld %s: %-22s %9.2f us %8.0f GFLOP/s; best %-22s %9.2f us%s\n",
            x->network, x->times, (long long)p.s.m, (long long)p.s.n, (long long)p.s.k, (long long)mm_batches(&p.s),
@@ -307,6 +309,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-a"))
             t.all = true;
+        else if (!strcmp(argv[i], "-f"))
+            t.force = true;
         else if (i + 1 < argc && !strcmp(argv[i], "-d"))
             options.select = argv[++i];
         else if (i + 1 < argc && !strcmp(argv[i], "-n"))
@@ -316,7 +320,7 @@ int main(int argc, char **argv) {
         else if (i + 1 < argc && !strcmp(argv[i], "-r"))
             t.repeats = (uint32_t)atoi(argv[++i]);
         else {
-            fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-a]\n");
+            fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-a] [-f]\n");
             return 2;
         }
     }
