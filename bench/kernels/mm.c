@@ -133,6 +133,7 @@ static mm_problem problem_of(const product_case *x, braid_type type, conv *image
     p.a.bytes *= braid_type_bytes(type);
     p.b.bytes *= braid_type_bytes(type);
     p.c.bytes *= braid_type_bytes(type);
+    mm_dense(&p.s);
     mm_merge_batch(&p.s);
     return p;
 }
@@ -288,7 +289,10 @@ static tally run_case(bench *t, const product_case *x) {
     tally sum;
     sum.chosen = measure(t, &p, cut, &error);
     sum.best = gpu_traits(t->g)->software && !t->force ? sum.chosen : best_of(t, &p, flops, best);
-    if (sum.best > sum.chosen) sum.best = sum.chosen;
+    if (sum.best >= sum.chosen) {
+        sum.best = sum.chosen;
+        memcpy(best, chosen, sizeof best);
+    }
     printf("%-10s x%-2d m %5lld n %6lld k %5lld b %3lld %s: %-22s %9.2f us %8.0f GFLOP/s; best %-22s %9.2f us%s\n",
            x->network, x->times, (long long)p.s.m, (long long)p.s.n, (long long)p.s.k, (long long)mm_batches(&p.s),
            p.image ? "image " : "matrix", chosen, sum.chosen, flops / sum.chosen * 1e-3, best, sum.best,

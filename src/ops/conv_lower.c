@@ -20,31 +20,33 @@ static bool is_pointwise(const conv *c) {
 /* What both kinds share; taps: volume of the kernel. */
 static mm_problem problem_new(const lowering *l, const conv *c, int64_t taps) {
     int64_t m = c->outputs / c->groups, channels = c->channels / c->groups, plane = volume(c->axes, c->in);
-    return (mm_problem){.s = {.m = m,
-                              .n = volume(c->axes, c->out),
-                              .k = channels * taps,
-                              .a_m = channels * taps,
-                              .a_k = 1,
-                              .b_k = plane,
-                              .b_n = 1,
-                              .n_batch = 2,
-                              .batch = {c->batch, c->groups},
-                              .a_batch = {0, m * channels * taps},
-                              .b_batch = {c->channels * plane, channels * plane},
-                              .bias_batch = {0, m}},
-                        .type = lower_in(l, 0)->type,
-                        .a = mm_operand_in(l, 1),
-                        .b = mm_operand_in(l, 0),
-                        .c = mm_operand_out(l),
-                        .bias = mm_operand_in(l, 2),
-                        .bias_m = 1,
-                        .alpha = 1,
-                        .beta = 1,
-                        .epilogue = true,
-                        .row_axis = 1,
-                        .col_axis = 2,
-                        .groups = c->groups,
-                        .image = c};
+    mm_problem p = {.s = {.m = m,
+                          .n = volume(c->axes, c->out),
+                          .k = channels * taps,
+                          .a_m = channels * taps,
+                          .a_k = 1,
+                          .b_k = plane,
+                          .b_n = 1,
+                          .n_batch = 2,
+                          .batch = {c->batch, c->groups},
+                          .a_batch = {0, m * channels * taps},
+                          .b_batch = {c->channels * plane, channels * plane},
+                          .bias_batch = {0, m}},
+                    .type = lower_in(l, 0)->type,
+                    .a = mm_operand_in(l, 1),
+                    .b = mm_operand_in(l, 0),
+                    .c = mm_operand_out(l),
+                    .bias = mm_operand_in(l, 2),
+                    .bias_m = 1,
+                    .alpha = 1,
+                    .beta = 1,
+                    .epilogue = true,
+                    .row_axis = 1,
+                    .col_axis = 2,
+                    .groups = c->groups,
+                    .image = c};
+    mm_dense(&p.s);
+    return p;
 }
 
 braid_status conv_lower(lowering *l) {

@@ -160,6 +160,7 @@ static braid_status matmul_lower(lowering *l) {
                     .epilogue = true};
     matmul_shape(a, b, &p.s);
     fold_batches(&p.s);
+    mm_dense(&p.s);
     /* Batches, rows and columns of the product among the output's axes. */
     p.col_axis = b->rank == 1 ? c->rank : c->rank - 1;
     p.row_axis = p.s.n_batch == 0 ? 0 : a->rank == 1 ? p.col_axis : p.col_axis - 1;
@@ -280,6 +281,7 @@ static braid_status gemm_lower(lowering *l) {
                     .row_axis = 0,
                     .col_axis = 1};
     gemm_shape(l->node, a, b, &p.s);
+    mm_dense(&p.s);
     if (bias) gemm_bias_strides(bias, &p.bias_m, &p.bias_n);
     return mm_lower(l, &p);
 }

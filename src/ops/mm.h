@@ -6,12 +6,14 @@
 
 #include "ops/conv.h"
 
-/* C[batch][m][n] = sum over k of A[batch][m][k] * B[batch][k][n]; strides in elements, 0 in a broadcast batch dim. */
+/* C[batch][m][n] = sum over k of A[batch][m][k] * B[batch][k][n]; strides in elements, 0 in a broadcast batch dim.
+   mm_dense fills C's for a dense C. */
 typedef struct mm_shape {
     int64_t m, n, k;
-    int64_t a_m, a_k, b_k, b_n;
+    int64_t a_m, a_k, b_k, b_n, c_m, c_n;
     int n_batch;
-    int64_t batch[BRAID_MAX_RANK], a_batch[BRAID_MAX_RANK], b_batch[BRAID_MAX_RANK], bias_batch[BRAID_MAX_RANK];
+    int64_t batch[BRAID_MAX_RANK], a_batch[BRAID_MAX_RANK], b_batch[BRAID_MAX_RANK], c_batch[BRAID_MAX_RANK],
+        bias_batch[BRAID_MAX_RANK];
 } mm_shape;
 
 /* A tensor in a storage of the planner; bytes: the extent the kernel may touch. */
@@ -32,6 +34,8 @@ typedef struct mm_problem {
     const conv *image;      /* B is the image of this convolution (at most three axes); NULL: a matrix */
     bool transposed;        /* of a ConvTranspose: A is [channel][m][tap], a_m the taps, a_k m * taps */
 } mm_problem;
+
+void mm_dense(mm_shape *);
 
 /* Steps for a problem. UNSUPPORTED without touching err where the kernels do not reach: types, more than three batch
    dims that do not merge, indices of 2^31 and more. */

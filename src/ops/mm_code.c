@@ -20,16 +20,27 @@ enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
 enum { LOAD_K4, LOAD_ROW4, LOAD_K, LOAD_ROW, LOAD_IMAGE, LOAD_TRANSPOSED };
 enum { SUM_GROUP = 256, SUM_ITEMS = 4 };
 
+void mm_dense(mm_shape *s) {
+    s->c_m = s->n;
+    s->c_n = 1;
+    int64_t step = s->m * s->n;
+    for (int i = s->n_batch - 1; i >= 0; i--) {
+        s->c_batch[i] = step;
+        step *= s->batch[i];
+    }
+}
+
 bool mm_merge_batch(mm_shape *s) {
     int n = 0;
     for (int i = 0; i < s->n_batch; i++) {
         int64_t d = s->batch[i];
         if (d == 1) continue;
         if (n > 0 && s->a_batch[n - 1] == s->a_batch[i] * d && s->b_batch[n - 1] == s->b_batch[i] * d &&
-            s->bias_batch[n - 1] == s->bias_batch[i] * d)
+            s->c_batch[n - 1] == s->c_batch[i] * d && s->bias_batch[n - 1] == s->bias_batch[i] * d)
             d *= s->batch[--n];
         s->a_batch[n] = s->a_batch[i];
         s->b_batch[n] = s->b_batch[i];
+        s->c_batch[n] = s->c_batch[i];
         s->bias_batch[n] = s->bias_batch[i];
         s->batch[n++] = d;
     }
@@ -87,8 +98,8 @@ static row_mm row_fill(const mm_problem *p, const mm_cut *cut) {
                   .a_k = (uint32_t)s->a_k,
                   .b_k = (uint32_t)s->b_k,
                   .b_n = (uint32_t)s->b_n,
-                  .c_m = (uint32_t)s->n,
-                  .c_n = 1,
+                  .c_m = (uint32_t)s->c_m,
+                  .c_n = (uint32_t)s->c_n,
                   .bias_m = (uint32_t)p->bias_m,
                   .bias_n = (uint32_t)p->bias_n,
                   .alpha = p->alpha,
@@ -100,6 +111,7 @@ static row_mm row_fill(const mm_problem *p, const mm_cut *cut) {
         row.batch[to] = (uint32_t)s->batch[i];
         row.a_batch[to] = (uint64_t)s->a_batch[i];
         row.b_batch[to] = (uint64_t)s->b_batch[i];
+        row.c_batch[to] = (uint64_t)s->c_batch[i];
         row.bias_batch[to] = (uint64_t)s->bias_batch[i];
     }
     if (p->image) row_image(&row, p->image);
@@ -188,7 +200,8 @@ mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, 
     spec(&c, SPEC_LOAD_B, p->image ? LOAD_IMAGE : load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k));
     spec(&c, SPEC_MODE, split ? MODE_SPLIT : s->k > cut.chunk ? MODE_CHUNKED : MODE_WHOLE);
     spec(&c, SPEC_STAGES, wide(p->type) ? 1 : 2);
-    spec(&c, SPEC_STORE4, !split && s->n % 4 == 0 && p->c.bytes % 16 == 0);
+    spec(&c, SPEC_STORE4,
+         !split && s->c_n == 1 && s->n % 4 == 0 && s->c_m % 4 == 0 && fours(p->type, &p->c, s->c_batch, s->n_batch));
     return c;
 }
 

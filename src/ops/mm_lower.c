@@ -16,7 +16,7 @@ static bool mm_reachable(const mm_problem *p) {
     const mm_shape *s = &p->s;
     int64_t k = s->k ? s->k : 1;
     if (s->m > INT32_MAX || s->n > INT32_MAX || s->k > INT32_MAX - 65536 || mm_batches(s) > INT32_MAX) return false;
-    if (!reachable(s->m, s->n, s->n, 1)) return false;
+    if (!reachable(s->m, s->n, s->n, 1) || !reachable(s->m, s->c_m, s->n, s->c_n)) return false;
     if (!p->image) return reachable(s->m, s->a_m, k, s->a_k) && reachable(k, s->b_k, s->n, s->b_n);
     if (!reachable(s->m, k, k, 1)) return false;
     const conv *c = p->image;

@@ -38,7 +38,8 @@
     X(unpool_ops) \
     X(fold_ops) \
     X(crop_ops) \
-    X(signal_ops)
+    X(signal_ops) \
+    X(einsum_ops)
 
 #define DECLARE(name) extern const op name[];
 FAMILIES(DECLARE)

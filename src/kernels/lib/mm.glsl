@@ -96,7 +96,7 @@ struct finish_state {
 
 finish_state finish_begin(row_ref row, place p, uint b) {
     finish_state s;
-    s.out_base = operand_address(row.r.c, p) + uint64_t(b) * row.r.m * row.r.n * type_bytes(TYPE);
+    s.out_base = operand_address(row.r.c, p) + batch_offset(row.r.c_batch, b, row.r.batch) * type_bytes(TYPE);
     s.bias = operand_address(row.r.bias, p);
     if (s.bias != 0ul) s.bias += batch_offset(row.r.bias_batch, b, row.r.batch) * type_bytes(TYPE);
     s.out_m = row.r.c_m;

@@ -4,7 +4,7 @@
  *     C[b][m][n] = epilogue(alpha * sum over k of A[b][m][k] * B[b][k][n] + beta * bias[b][m][n])
  *
  * Strides count elements; indices within one batch entry stay below 2^31, batch offsets are 64 bits wide. Up to three
- * batch dims, outermost first; unused ones are 1. Entry b of C starts at element b * m * n.
+ * batch dims, outermost first; unused ones are 1.
  * In convolutions B is the image: n is an output pixel, k runs over (channel, depth, row, column of the kernel).
  */
 #ifndef BRAID_ROW_MM_H
@@ -19,6 +19,7 @@ ROW_BEGIN(mm)
     epilogue e;
     uint64_t a_batch[3];
     uint64_t b_batch[3];
+    uint64_t c_batch[3];
     uint64_t bias_batch[3];
     uint batch[3];
     uint m;
