@@ -54,10 +54,13 @@ static braid_status expand_term(einsum_term *t, int dims, braid_error *err) {
     if (t->ellipsis < 0) return BRAID_OK;
     if (t->rank + dims > BRAID_MAX_RANK)
         return error_set(err, BRAID_LIMIT, "equation: a term of more than %d dims", BRAID_MAX_RANK);
-    for (int i = t->rank - 1; i >= t->ellipsis; i--) t->label[i + dims] = t->label[i];
-    for (int i = 0; i < dims; i++) t->label[t->ellipsis + i] = (uint8_t)(EINSUM_LABELS - dims + i);
-    t->rank += dims;
-    t->ellipsis = -1;
+    einsum_term now = {.ellipsis = -1};
+    for (int i = 0; i <= t->rank && now.rank < BRAID_MAX_RANK; i++) {
+        for (int d = dims; i == t->ellipsis && d > 0 && now.rank < BRAID_MAX_RANK; d--)
+            now.label[now.rank++] = (uint8_t)(EINSUM_LABELS - d);
+        if (i < t->rank && now.rank < BRAID_MAX_RANK) now.label[now.rank++] = t->label[i];
+    }
+    *t = now;
     return BRAID_OK;
 }
 

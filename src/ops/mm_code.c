@@ -23,10 +23,10 @@ enum { SUM_GROUP = 256, SUM_ITEMS = 4 };
 void mm_dense(mm_shape *s) {
     s->c_m = s->n;
     s->c_n = 1;
-    int64_t step = s->m * s->n;
+    int64_t entry = s->m * s->n;
     for (int i = s->n_batch - 1; i >= 0; i--) {
-        s->c_batch[i] = step;
-        step *= s->batch[i];
+        s->c_batch[i] = entry;
+        entry *= s->batch[i];
     }
 }
 

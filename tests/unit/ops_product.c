@@ -323,6 +323,85 @@ static void automatic_pads(void **state) {
     }
 }
 
+/* ------------------------------------------------------------------------------------------------ Einsum */
+
+/* Sums terms of an equation of plain letters by visiting every index; letters a..h. */
+static void einsum_one(const char *equation, int n_in, int64_t extent_a) {
+    arena *memory = arena_new();
+    int64_t extent[8] = {extent_a, 3, 4, 2, 5, 2, 3, 2}, count = 1;
+    tensor *in[3];
+    const char *terms[3], *at = equation, *out_text = strchr(equation, '>') + 1;
+    for (int i = 0; i < n_in; i++) {
+        int64_t dims[8];
+        int rank = 0;
+        terms[i] = at;
+        for (; *at != ',' && *at != '-'; at++) dims[rank++] = extent[*at - 'a'];
+        at++;
+        in[i] = random_tensor(memory, BRAID_FLOAT64, rank, dims);
+    }
+    graph *g;
+    node *n = one_node(memory, "Einsum", n_in, in, &g);
+    node_add_string(g, n, "equation", equation);
+    tensor *out = evaluate(memory, g, n, in);
+    assert_int_equal(out->type.rank, (int)strlen(out_text));
+    int64_t out_count;
+    assert_true(dims_count(out->type.rank, out->type.dims, &out_count));
+    double *sums = arena_array(memory, (size_t)out_count + 1, sizeof *sums);
+    for (int l = 0; l < 8; l++)
+        if (!strchr(equation, 'a' + l)) extent[l] = 1;
+    for (int l = 0; l < 8; l++) count *= extent[l];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t index[8], rest = i, to = 0;
+        split(8, extent, rest, index);
+        double v = 1;
+        for (int t = 0; t < n_in; t++) {
+            int64_t f = 0;
+            for (const char *c = terms[t]; *c != ',' && *c != '-'; c++) f = f * extent[*c - 'a'] + index[*c - 'a'];
+            v *= element_f64(BRAID_FLOAT64, in[t]->data, f);
+        }
+        for (const char *c = out_text; *c; c++) to = to * extent[*c - 'a'] + index[*c - 'a'];
+        sums[to] += v;
+    }
+    for (int64_t i = 0; i < out_count; i++) check(out, i, sums[i]);
+    arena_free(memory);
+}
+
+static void einsum_forms(void **state) {
+    (void)state;
+    static const struct {
+        const char *equation;
+        int n_in;
+    } forms[] = {{"ab->ba", 1},          {"aa->a", 1},        {"aab->b", 1},       {"abc->", 1},
+                 {"a,a->", 2},           {"a,b->ab", 2},      {"abc,acd->abd", 2}, {"abcd,aecd->abec", 2},
+                 {"abec,aecd->abed", 2}, {"ab,bc,cd->ad", 3}, {"ab,ab,ab->b", 3},  {"abc,ab->ac", 2},
+                 {"ab,cb->ca", 2},       {"a,ab,b->", 3},     {"abcd->dbca", 1}};
+    for (size_t i = 0; i < COUNT_OF(forms); i++)
+        for (int64_t a = 0; a < 4; a++) einsum_one(forms[i].equation, forms[i].n_in, a);
+}
+
+static void einsum_shapes(void **state) {
+    (void)state;
+    static const struct {
+        const char *equation;
+        int rank;
+        int64_t dims[5];
+    } forms[] = {{"...ij,...jk->...ik", 4, {5, 2, 3, 6}},
+                 {"...ij, ...jk", 4, {5, 2, 3, 6}},
+                 {"i...j,...jk->k...i", 4, {6, 5, 3, 2}}};
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
+        arena *m = arena_new();
+        tensor *in[2] = {random_tensor(m, BRAID_FLOAT32, 4, i == 2 ? (int64_t[]){2, 5, 3, 4} : (int64_t[]){5, 1, 3, 4}),
+                         random_tensor(m, BRAID_FLOAT32, 3, i == 2 ? (int64_t[]){3, 4, 6} : (int64_t[]){2, 4, 6})};
+        graph *g;
+        node *n = one_node(m, "Einsum", 2, in, &g);
+        node_add_string(g, n, "equation", forms[i].equation);
+        tensor *out = evaluate(m, g, n, in);
+        assert_int_equal(out->type.rank, forms[i].rank);
+        for (int d = 0; d < forms[i].rank; d++) assert_int_equal(out->type.dims[d], forms[i].dims[d]);
+        arena_free(m);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- refusals */
 
 static void refuses(const char *source, braid_status wanted, const char *words) {
@@ -361,12 +440,23 @@ static void bad_input(void **state) {
     refuses(CONV("1,3,8,8", "4,3,3", "group = 1"), BRAID_SHAPE, "rank 3");
     refuses(CONV("1,3,8,8", "4,3,3,3", "auto_pad = \"SOME\""), BRAID_MODEL, "auto_pad");
     refuses(CONV("1,3", "4,3", "group = 1"), BRAID_SHAPE, "rank 2");
+#define EINSUM(equation)                                                                                               \
+    "graph t(x: float32[2,3], y: float32[3,4]) { z = Einsum(x, y) {equation = \"" equation "\"} } -> z"
+    refuses(EINSUM("ab,bc,cd->ad"), BRAID_MODEL, "more terms");
+    refuses(EINSUM("ab->ad"), BRAID_MODEL, "1 terms for 2");
+    refuses(EINSUM("ab,bc->ad"), BRAID_MODEL, "'d' is in no input");
+    refuses(EINSUM("ab,bc->aa"), BRAID_MODEL, "'a' is repeated");
+    refuses(EINSUM("ab,ba->a"), BRAID_SHAPE, "input 1");
+    refuses(EINSUM("abc,bc->a"), BRAID_SHAPE, "rank 2");
+    refuses(EINSUM("ab,b1->a"), BRAID_MODEL, "unexpected character '1'");
+    refuses(EINSUM("ab,bc-a"), BRAID_MODEL, "without '>'");
+    refuses(EINSUM("a......b,bc->a"), BRAID_MODEL, "more than one");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_shapes), cmocka_unit_test(matmul_vectors),        cmocka_unit_test(gemm_forms),
         cmocka_unit_test(conv_random),   cmocka_unit_test(conv_transpose_random), cmocka_unit_test(automatic_pads),
-        cmocka_unit_test(bad_input)};
+        cmocka_unit_test(einsum_forms),  cmocka_unit_test(einsum_shapes),         cmocka_unit_test(bad_input)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
