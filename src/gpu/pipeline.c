@@ -4,6 +4,7 @@
  * long as the gpu.
  */
 #include "gpu/inside.h"
+#include "gpu/specialize.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -127,18 +128,26 @@ static braid_status table_find(gpu *g, const gpu_pipeline_key *key, uint32_t *ou
 
 /* ------------------------------------------------------------------------------------------------ creation */
 
-static VkResult module_create(gpu *g, const gpu_shader *shader, VkShaderModule *out) {
-    VkShaderModuleCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = shader->bytes, .pCode = shader->code};
-    uint32_t *stripped = NULL;
+/* The module with the pipeline's constants filled in and dead code gone (gpu/specialize.h); as it is where that fails. */
+static VkResult module_create(gpu *g, const gpu_pipeline *p, VkShaderModule *out) {
+    const uint32_t *code = p->shader->code;
+    size_t n = p->shader->bytes / 4;
+    uint32_t *special = NULL, *stripped = NULL;
+    if (spirv_specialize(code, n, p->n_spec, p->spec, p->spec + p->n_spec, &special, &n)) code = special;
+    else n = p->shader->bytes / 4;
     if (g->strip_float_controls) {
-        stripped = mem_alloc(shader->bytes);
-        if (!stripped) return VK_ERROR_OUT_OF_HOST_MEMORY;
-        info.codeSize = gpu_strip_float_controls(shader->code, shader->bytes / 4, stripped) * 4;
-        info.pCode = stripped;
+        if (!(stripped = mem_alloc(n * 4))) {
+            mem_free(special);
+            return VK_ERROR_OUT_OF_HOST_MEMORY;
+        }
+        n = gpu_strip_float_controls(code, n, stripped);
+        code = stripped;
     }
+    VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = n * 4, .pCode = code};
     VkResult r = g->vk->CreateShaderModule(g->handle, &info, NULL, out);
     mem_free(stripped);
+    mem_free(special);
     return r;
 }
 
@@ -162,7 +171,7 @@ static VkResult pipeline_create(gpu *g, gpu_pipeline *p) {
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .pName = "main",
                   .pSpecializationInfo = &constants}};
-    VkResult r = module_create(g, p->shader, &module);
+    VkResult r = module_create(g, p, &module);
     info.stage.module = module;
     if (r >= 0) r = g->vk->CreateComputePipelines(g->handle, g->cache, 1, &info, NULL, &p->handle);
     if (r != VK_SUCCESS) p->handle = VK_NULL_HANDLE;
