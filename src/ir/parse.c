@@ -67,7 +67,7 @@ static braid_status parse_reference(parser *p, const scope *in, int32_t *out) {
 
 static braid_status parse_fresh(parser *p, int64_t *out) {
     int64_t n;
-    TRY(lex_int(&p->l, 0, 1 << 20, &n));
+    TRY(lex_int(&p->l, 0, 1 << 16, &n));
     if ((size_t)n >= p->n_fresh) {
         size_t larger = (size_t)n * 2 + 16;
         uint32_t *fresh = arena_array(p->l.memory, larger, sizeof *fresh);
@@ -157,12 +157,13 @@ static braid_status parse_hex(parser *p, tensor *t) {
 static braid_status parse_content(parser *p, const tensor_type *type, tensor **out) {
     tensor *t;
     if (!type->type || !tensor_type_static(type)) return lex_error(&p->l, "a type with known dims before this");
+    int64_t count = 0;
+    tensor_type_count(type, &count);
+    if (count > (int64_t)strlen(p->l.at) * 4) return lex_error(&p->l, "as many elements as its type says");
     TRY(tensor_new(p->l.memory, type->type, type->rank, type->dims, &t, p->l.err));
     *out = t;
     if (lex_accept(&p->l, "hex")) return parse_hex(p, t);
     TRY(lex_expect(&p->l, "{"));
-    int64_t count = 0;
-    tensor_type_count(type, &count);
     for (int64_t i = 0; i < count; i++) {
         if (i) TRY(lex_expect(&p->l, ","));
         TRY(parse_element(p, t, i));
