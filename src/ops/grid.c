@@ -1,6 +1,7 @@
 /*
  * grid.c: GridSample and AffineGrid: types and CPU meaning.
  */
+#include "ops/follow.h"
 #include "ops/grid.h"
 #include <math.h>
 
@@ -57,7 +58,7 @@ static braid_status grid_sample_infer(infer *c) {
         if (x->dims[i] == 0 && grid->dims[i - 1] != 0)
             return error_set(c->err, BRAID_SHAPE, "input 0: axis %d is empty and cannot be sampled", i);
     }
-    return BRAID_OK;
+    return infer_limit(c, 0);
 }
 
 static braid_status affine_theta(infer *c, int rank) {
@@ -87,7 +88,7 @@ static braid_status affine_grid_infer(infer *c) {
     if (c->in[0]->rank == 3) TRY(join_dim(c, 0, 0, size[0], c->in[0]->dims[0], &c->out[0].dims[0]));
     for (int i = 2; i < count; i++) c->out[0].dims[i - 1] = size[i];
     c->out[0].dims[count - 1] = count - 2;
-    return BRAID_OK;
+    return infer_limit(c, 0);
 }
 
 /* -------------------------------------------------------------------------------------------------- eval */

@@ -1,6 +1,7 @@
 /*
  * pool.c: MaxPool, AveragePool, LpPool.
  */
+#include "ops/follow.h"
 #include "ops/pool.h"
 #include <math.h>
 
@@ -28,7 +29,7 @@ static braid_status infer_window(infer *c, tensor_type *out) {
         else
             *dim = symbolic_extent(c, &w, a, *dim);
     }
-    return BRAID_OK;
+    return infer_limit(c, 0);
 }
 
 static braid_status maxpool_infer(infer *c) {

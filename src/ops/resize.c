@@ -1,6 +1,7 @@
 /*
  * resize.c: Resize, and Upsample as an older form of it.
  */
+#include "ops/follow.h"
 #include "ops/resize.h"
 
 /* ------------------------------------------------------------------------------------------------- infer */
@@ -72,7 +73,7 @@ static braid_status infer_sizes(infer *c, const resize_attributes *a) {
     return BRAID_OK;
 }
 
-static braid_status resize_infer(infer *c) {
+static braid_status infer_extents(infer *c) {
     resize_attributes a;
     const tensor_type *x = c->in[0];
     const tensor *roi, *scales;
@@ -95,6 +96,11 @@ static braid_status resize_infer(infer *c) {
     resize_inputs in;
     TRY(resize_take(&a, c->g->memory, roi, scales, NULL, &in, c->err));
     return infer_scales(c, &a, &in);
+}
+
+static braid_status resize_infer(infer *c) {
+    TRY(infer_extents(c));
+    return infer_limit(c, 0);
 }
 
 /* ------------------------------------------------------------------------------------------------ upgrade */

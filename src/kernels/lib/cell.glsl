@@ -5,6 +5,7 @@
 //     cell_put(address, i, v);               cell_out(address).v[i] = c;
 #ifndef CELL_GLSL
 #define CELL_GLSL
+#include "lib/math.h"
 
 #if defined(CELL_F32)
 #define CELL float
@@ -15,18 +16,14 @@ CELL cell_encode(float v) { return v; }
 #elif defined(CELL_F16)
 #define CELL uint16_t
 #define CELL_SIZE 2
-float cell_decode(CELL c) { return unpackHalf2x16(uint(c)).x; }
-CELL cell_encode(float v) { return uint16_t(packHalf2x16(vec2(v, 0.0)) & 0xffffu); }
+float cell_decode(CELL c) { return b_half_to_float(uint(c)); }
+CELL cell_encode(float v) { return uint16_t(b_float_to_half(v)); }
 #define CELL_LOWEST uintBitsToFloat(0xff800000u)
 #elif defined(CELL_BF16)
 #define CELL uint16_t
 #define CELL_SIZE 2
-float cell_decode(CELL c) { return uintBitsToFloat(uint(c) << 16); }
-CELL cell_encode(float v) {
-    uint b = floatBitsToUint(v);
-    if ((b & 0x7fffffffu) > 0x7f800000u) return uint16_t((b >> 16) | 0x40u);
-    return uint16_t((b + 0x7fffu + ((b >> 16) & 1u)) >> 16);
-}
+float cell_decode(CELL c) { return b_bfloat_to_float(uint(c)); }
+CELL cell_encode(float v) { return uint16_t(b_float_to_bfloat(v)); }
 #define CELL_LOWEST uintBitsToFloat(0xff800000u)
 #elif defined(CELL_I8)
 #define CELL int8_t
