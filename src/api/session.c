@@ -75,8 +75,9 @@ static braid_status make_base(braid_session *s, const braid_session_options *o, 
     uint64_t budget = 64u << 20;
     if (s->model->m->bytes > budget) budget = s->model->m->bytes;
     pass_options passes = {.outputs = o->outputs, .n_outputs = o->n_outputs, .fold_budget = budget};
-    TRY(pass_run("prune", s->model->m->g, s->memory, &passes, &s->base, err));
+    TRY(pass_prune(s->model->m->g, s->memory, &passes, &s->base, err));
     TRY(check_support(s, err));
+    TRY(graph_infer(s->base, err));
     for (int round = 0; round < 16; round++) {
         int32_t before = s->base->n_nodes;
         TRY(pass_run("fold", s->base, s->memory, &passes, &s->base, err));
