@@ -20,7 +20,7 @@
 
 #include "api/api.h"
 
-static braid_device *ops_device(bool host) {
+static inline braid_device *ops_device(bool host) {
     static braid_device *devices[2];
     if (!devices[host]) {
         braid_error err = {0};
@@ -31,7 +31,7 @@ static braid_device *ops_device(bool host) {
 }
 
 /* A model around a parsed graph; NULL with err filled when the text or its inference fails. */
-static braid_model *ops_model(const char *source, braid_error *err) {
+static inline braid_model *ops_model(const char *source, braid_error *err) {
     braid_model *model = mem_alloc(sizeof *model);
     memset(model, 0, sizeof *model);
     model->memory = arena_new();
@@ -50,13 +50,13 @@ static braid_model *ops_model(const char *source, braid_error *err) {
 }
 
 static uint64_t ops_seed = 1;
-static double ops_uniform(void) { /* [0, 1) */
+static inline double ops_uniform(void) { /* [0, 1) */
     ops_seed = ops_seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(ops_seed >> 11) / 9007199254740992.0;
 }
 
 /* Random content: floats in [-4, 4) with special values mixed in when `special`, integers small, bool 0/1. */
-static braid_tensor ops_random_full(const char *name, braid_type type, int rank, const int64_t *dims, double lo,
+static inline braid_tensor ops_random_full(const char *name, braid_type type, int rank, const int64_t *dims, double lo,
                                     double hi, bool special) {
     braid_tensor t = {.name = name, .type = type, .rank = rank};
     int64_t count = 1;
@@ -74,12 +74,12 @@ static braid_tensor ops_random_full(const char *name, braid_type type, int rank,
     return t;
 }
 
-static braid_tensor ops_random(const char *name, braid_type type, int rank, const int64_t *dims) {
+static inline braid_tensor ops_random(const char *name, braid_type type, int rank, const int64_t *dims) {
     return ops_random_full(name, type, rank, dims, type_is_unsigned(type) ? 0 : -4, 5, false);
 }
 
 /* Runs with all outputs allocated; the caller frees them. Also tells how many host steps the plan has. */
-static braid_status ops_run(bool host, const char *source, size_t n_in, const braid_tensor *in, size_t n_out,
+static inline braid_status ops_run(bool host, const char *source, size_t n_in, const braid_tensor *in, size_t n_out,
                             braid_tensor *out, uint64_t *host_steps, braid_error *err) {
     braid_model *model = ops_model(source, err);
     if (!model) return err->status;
@@ -96,13 +96,13 @@ static braid_status ops_run(bool host, const char *source, size_t n_in, const br
     return status;
 }
 
-static bool ops_close(double a, double b, double rtol, double atol) {
+static inline bool ops_close(double a, double b, double rtol, double atol) {
     if (isnan(b)) return isnan(a);
     if (isinf(b)) return a == b;
     return fabs(a - b) <= atol + rtol * fabs(b);
 }
 
-static void ops_compare_tensors(const char *source, const braid_tensor *a, const braid_tensor *b, double rtol,
+static inline void ops_compare_tensors(const char *source, const braid_tensor *a, const braid_tensor *b, double rtol,
                                 double atol) {
     assert_int_equal(a->type, b->type);
     assert_int_equal(a->rank, b->rank);
@@ -122,7 +122,7 @@ static void ops_compare_tensors(const char *source, const braid_tensor *a, const
 
 /* Compares every output (at most 4) and frees the inputs. Returns the number of host steps of the device's plan; a
    status other than OK must be the same on both sides. */
-static uint64_t ops_compare(const char *source, size_t n_in, braid_tensor *in, double rtol, double atol) {
+static inline uint64_t ops_compare(const char *source, size_t n_in, braid_tensor *in, double rtol, double atol) {
     braid_error err = {0}, host_err = {0};
     braid_tensor a[4] = {0}, b[4] = {0};
     braid_model *model = ops_model(source, &err);
