@@ -83,11 +83,12 @@ static void print_result(const cli_options *o, const engine *e, samples *s) {
         printf("load %.1f ms, plan %.1f ms, %.1f items/s\n", (double)e->load_ns / 1e6, (double)e->plan_ns / 1e6, rate);
         return;
     }
-    json_t *root =
-        json_pack("{ss ss si sI sf sf sf sf so sf sf sf}", "model", o->model, "device", e->info.name, "lanes", 1,
-                  "runs", (json_int_t)s->count, "wall_p50_ms", p50, "wall_p90_ms", p90, "wall_p99_ms", p99,
-                  "wall_min_ms", s->wall[0], "device_p50_ms", device > 0 ? json_real(device) : json_null(),
-                  "items_per_s", rate, "load_ms", (double)e->load_ns / 1e6, "plan_ms", (double)e->plan_ns / 1e6);
+    json_t *root = json_pack(
+        "{ss ss si sI sf sf sf sf so sf sf sf}", "model", o->model, "device", e->info.name, "lanes", 1, "runs",
+        (json_int_t)s->count, "wall_p50_ms", p50, "wall_p90_ms", p90, "wall_p99_ms", p99, "wall_min_ms", s->wall[0],
+        "device_p50_ms", device > 0 ? json_real(device) : json_null(), "items_per_s", rate, "load_ms",
+        (double)e->load_ns / 1e6, "plan_ms", (double)e->plan_ns / 1e6, "host_steps", (json_int_t)stats.host_steps,
+        "waves", (json_int_t)stats.waves, "dispatches", (json_int_t)stats.dispatches);
     json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(root);

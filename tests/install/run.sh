@@ -1,0 +1,42 @@
+#!/bin/sh
+# tests/install/run.sh BUILD: what `make install` puts down works for a C program through pkg-config and through CMake,
+# and the library exports nothing but braid_*.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/prefix
+cmake --install "$1" --prefix "$prefix" >/dev/null
+fail() { echo "install: $*" >&2; exit 1; }
+
+library=$(find "$prefix" -name 'libbraid.so.0')
+[ -n "$library" ] || fail "no libbraid.so.0"
+readelf -d "$library" | grep -q 'SONAME.*libbraid.so.0' || fail "no SONAME"
+other=$(nm -D --defined-only "$library" | awk '$3 !~ /^braid_/ { print $3 }')
+[ -z "$other" ] || fail "exports more than braid_*: $other"
+"$prefix/bin/braid" --version
+
+# the example of the README is this file, and it runs
+$PYTHON - "$root" <<'END' || fail "README.md does not show examples/run.c as it is"
+import pathlib, sys
+root = pathlib.Path(sys.argv[1])
+sys.exit((root / "examples/run.c").read_text() not in (root / "README.md").read_text())
+END
+libdir=$(dirname "$library")
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+cc "$root/examples/run.c" -o "$scratch/a" $(pkg-config --cflags --libs braid)
+LD_LIBRARY_PATH=$libdir "$scratch/a" "$root/examples/digits/digits.onnx" >"$scratch/a.txt"
+[ "$(wc -l <"$scratch/a.txt")" = 10 ] || fail "the example printed something else"
+
+mkdir "$scratch/user"
+cat >"$scratch/user/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(user C)
+find_package(braid 0.1 REQUIRED)
+add_executable(b $root/examples/run.c)
+target_link_libraries(b braid::braid)
+END
+cmake -S "$scratch/user" -B "$scratch/user/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$scratch/user/build" >/dev/null
+"$scratch/user/build/b" "$root/examples/digits/digits.onnx" | cmp - "$scratch/a.txt"
