@@ -83,8 +83,10 @@ static void print_result(const cli_options *o, const engine *e, samples *s) {
         printf("load %.1f ms, plan %.1f ms, %.1f items/s\n", (double)e->load_ns / 1e6, (double)e->plan_ns / 1e6, rate);
         return;
     }
+    braid_plan_stats stats = {0};
+    braid_session_stats(e->session, &stats);
     json_t *root = json_pack(
-        "{ss ss si sI sf sf sf sf so sf sf sf}", "model", o->model, "device", e->info.name, "lanes", 1, "runs",
+        "{ss ss si sI sf sf sf sf so sf sf sf sI sI sI}", "model", o->model, "device", e->info.name, "lanes", 1, "runs",
         (json_int_t)s->count, "wall_p50_ms", p50, "wall_p90_ms", p90, "wall_p99_ms", p99, "wall_min_ms", s->wall[0],
         "device_p50_ms", device > 0 ? json_real(device) : json_null(), "items_per_s", rate, "load_ms",
         (double)e->load_ns / 1e6, "plan_ms", (double)e->plan_ns / 1e6, "host_steps", (json_int_t)stats.host_steps,

@@ -29,8 +29,6 @@ braid_status engine_open(engine *e, const cli_options *o, braid_error *err) {
                                     .log_user = (void *)(uintptr_t)o};
     TRY(braid_device_open(&options, &e->device, err));
     braid_device_describe(e->device, &e->info);
-    if (!o->device && e->info.kind == BRAID_DEVICE_SOFTWARE)
-        cli_note(o, "no GPU found, using the software device %s", e->info.name);
     return BRAID_OK;
 }
 
