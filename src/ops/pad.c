@@ -89,6 +89,15 @@ static braid_status pad_unknown(infer *c) {
     return BRAID_OK;
 }
 
+/* The constant has the data's type; only the float attribute of older forms may differ. */
+static braid_status pad_fill_type(infer *c) {
+    if (!infer_has(c, 2)) return BRAID_OK;
+    braid_type data = c->in[0]->type, fill = c->in[2]->type;
+    if (data == fill || data == BRAID_TYPE_NONE || fill == BRAID_TYPE_NONE) return BRAID_OK;
+    if (fill == BRAID_FLOAT32 && type_is_float(data)) return BRAID_OK;
+    return error_set(c->err, BRAID_TYPE, "input 2: %s, input 0 is %s", braid_type_name(fill), braid_type_name(data));
+}
+
 static braid_status pad_infer(infer *c) {
     const tensor_type *in = c->in[0];
     padding p = {0};
@@ -98,6 +107,7 @@ static braid_status pad_infer(infer *c) {
     if (!infer_has(c, 1)) return error_set(c->err, BRAID_MODEL, "no pads");
     TRY(infer_index_type(c, 1));
     TRY(infer_index_type(c, 3));
+    TRY(pad_fill_type(c));
     TRY(infer_rank(c, 1, 1, 1));
     TRY(infer_rank(c, 3, 1, 1));
     c->out[0].type = in->type;
