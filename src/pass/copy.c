@@ -15,7 +15,11 @@ static braid_status copy_input(copier *c, int32_t i) {
     int32_t old = c->from->inputs[i];
     int32_t now = copier_like(c, old);
     if (now < 0) return error_memory(c->err);
-    c->to->values[now]->kind = VALUE_INPUT;
+    const value *v = c->from->values[old]; /* its content may be known for one set of input values */
+    value *w = c->to->values[now];
+    w->kind = VALUE_INPUT;
+    if (v->constant && !(w->constant = arena_copy(c->to->memory, v->constant, sizeof *v->constant)))
+        return error_memory(c->err);
     c->to->inputs[c->to->n_inputs++] = now;
     c->map[old] = now;
     return BRAID_OK;
