@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,37 +104,54 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
-/* A file beside `path` that nobody else has; its name goes to `name`. */
-static int create_beside(const char *path, char *name, size_t capacity) {
-    for (int tries = 0; tries < 16; tries++) {
-        int n = snprintf(name, capacity, "%s.%ld-%llx.tmp", path, (long)getpid(), (unsigned long long)clock_ns());
-        if (n < 0 || (size_t)n >= capacity) break;
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 || errno != EEXIST) return fd;
-    }
-    errno = ENAMETOOLONG;
+/* Opens NAME.tmp for this process alone. A file that a killed process left is taken over; while another process writes,
+   EWOULDBLOCK. Links are refused: what is written here is nobody else's file. */
+static int open_temporary(const char *name) {
+    int fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600), code = EWOULDBLOCK;
+    if (fd < 0) return fd;
+    struct stat held, named;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &held) != 0)
+        code = errno;
+    else if (lstat(name, &named) != 0 || held.st_ino != named.st_ino)
+        code = EWOULDBLOCK; /* renamed meanwhile */
+    else if (!S_ISREG(held.st_mode) || held.st_nlink != 1)
+        code = EMLINK;
+    else if (ftruncate(fd, 0) != 0)
+        code = errno;
+    else
+        return fd;
+    close(fd);
+    errno = code;
     return -1;
+}
+
+static bool write_file(const char *path, const cache_header *h, const void *data, size_t bytes) {
+    char name[4160];
+    int n = snprintf(name, sizeof name, "%s.tmp", path);
+    if (n < 0 || (size_t)n >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    int fd = open_temporary(name);
+    if (fd < 0) return false;
+    bool ok = write_all(fd, h, sizeof *h) && write_all(fd, data, bytes) && fsync(fd) == 0 && rename(name, path) == 0;
+    int code = errno;
+    if (!ok) unlink(name);
+    close(fd); /* and with it the lock */
+    errno = code;
+    return ok;
 }
 
 bool gpu_cache_write(const char *path, const gpu_cache_identity *identity, const void *data, size_t bytes,
                      const logger *log) {
-    char name[4160];
     cache_header h = header_for(identity, data, bytes);
-    int fd = create_beside(path, name, sizeof name);
-    bool ok = fd >= 0;
-    if (ok) {
-        ok = write_all(fd, &h, sizeof h) && write_all(fd, data, bytes) && fsync(fd) == 0;
-        ok = close(fd) == 0 && ok;
-        ok = ok && rename(name, path) == 0;
-        int code = errno;
-        if (!ok) unlink(name);
-        errno = code;
-    }
-    if (ok)
+    if (write_file(path, &h, data, bytes)) {
         sync_folder(path);
-    else
-        log_line(log, BRAID_LOG_WARN, "pipeline cache '%s' was not written: %s", path, strerror(errno));
-    return ok;
+        return true;
+    }
+    log_line(log, errno == EWOULDBLOCK ? BRAID_LOG_DEBUG : BRAID_LOG_WARN, "pipeline cache '%s' was not written: %s",
+             path, strerror(errno));
+    return false;
 }
 
 /* -------------------------------------------------------------------------------------------------- folder */

@@ -128,13 +128,16 @@ static braid_status table_find(gpu *g, const gpu_pipeline_key *key, uint32_t *ou
 
 /* ------------------------------------------------------------------------------------------------ creation */
 
-/* The module with the pipeline's constants filled in and dead code gone (gpu/specialize.h); as it is where that fails. */
+/* The module with the pipeline's constants filled in and dead code gone (gpu/specialize.h); as it is where that fails.
+ */
 static VkResult module_create(gpu *g, const gpu_pipeline *p, VkShaderModule *out) {
     const uint32_t *code = p->shader->code;
     size_t n = p->shader->bytes / 4;
     uint32_t *special = NULL, *stripped = NULL;
-    if (spirv_specialize(code, n, p->n_spec, p->spec, p->spec + p->n_spec, &special, &n)) code = special;
-    else n = p->shader->bytes / 4;
+    if (spirv_specialize(code, n, p->n_spec, p->spec, p->spec + p->n_spec, &special, &n))
+        code = special;
+    else
+        n = p->shader->bytes / 4;
     if (g->strip_float_controls) {
         if (!(stripped = mem_alloc(n * 4))) {
             mem_free(special);

@@ -142,7 +142,7 @@ typedef struct recorder {
 
 #define WORK_STAGES (VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT)
 #define WORK_WRITES (VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT)
-#define WORK_READS (VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT)
+#define WORK_READS (VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT)
 
 static void wave_barrier(const recorder *r) {
     gpu_barrier(r->g, r->c, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_WRITE_BIT,
@@ -150,8 +150,7 @@ static void wave_barrier(const recorder *r) {
 }
 
 static void work_barrier(const recorder *r) {
-    gpu_barrier(r->g, r->c, WORK_STAGES, WORK_WRITES, WORK_STAGES,
-                (WORK_READS | WORK_WRITES) & ~VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT);
+    gpu_barrier(r->g, r->c, WORK_STAGES, WORK_WRITES, WORK_STAGES, WORK_READS | WORK_WRITES);
 }
 
 static void stamp(const recorder *r, uint32_t query) {
@@ -252,7 +251,8 @@ static braid_status record(recorder *r, braid_error *err) {
     stamp(r, 0);
     /* whatever came before on this queue: uploads, the run before */
     gpu_barrier(r->g, r->c, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, VK_ACCESS_2_MEMORY_WRITE_BIT,
-                WORK_STAGES | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT, WORK_READS | WORK_WRITES);
+                WORK_STAGES | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT,
+                WORK_READS | WORK_WRITES | VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT);
     TRY(copies_record(r, info->copies_in, info->n_in, err));
     if (info->n_in) work_barrier(r);
     TRY(pieces_record(r, err));

@@ -4,7 +4,9 @@
  */
 #include "gpu_fixture.h"
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void deduplicated(void **state) {
@@ -204,6 +206,51 @@ static int entries_of(const char *folder) {
     return n;
 }
 
+/* A process that is killed while it writes leaves the old file or the new one, and nothing that grows. */
+static void killed_writers(void **state) {
+    (void)state;
+    char folder[64] = "./cache_test_XXXXXX", path[128], command[512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x.bin", folder);
+    const gpu_cache_identity id = identity();
+    enum { LARGE = 1 << 20 };
+    uint8_t *data = calloc(1, LARGE);
+    driver_data(data);
+    int present = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            for (size_t n = DATA;; n = n * 5 % LARGE + DATA)
+                (void)gpu_cache_write(path, &id, data, n < LARGE ? n : DATA, NULL);
+        usleep(500 + i * 7919 % 4000);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        const void *inside;
+        size_t got;
+        void *content = gpu_cache_read(path, &id, &inside, &got);
+        assert_int_equal(content != NULL, access(path, F_OK) == 0);
+        present += content != NULL;
+        mem_free(content);
+        assert_true(entries_of(folder) <= 2);
+    }
+    assert_true(present > 50);
+    assert_true(gpu_cache_write(path, &id, data, DATA, NULL));
+    assert_int_equal(entries_of(folder), 1);
+    /* planted links are not followed */
+    snprintf(command, sizeof command, "cp %s %s/other && ln -s other %s.tmp", path, folder, path);
+    assert_int_equal(system(command), 0);
+    assert_false(gpu_cache_write(path, &id, data, DATA, NULL));
+    snprintf(command, sizeof command, "rm %s.tmp && ln %s/other %s.tmp", path, folder, path);
+    assert_int_equal(system(command), 0);
+    assert_false(gpu_cache_write(path, &id, data, DATA, NULL));
+    snprintf(command, sizeof command, "cmp -s %s %s/other", path, folder);
+    assert_int_equal(system(command), 0);
+    free(data);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void file_of(const gpu *g, char *out) {
     snprintf(out, 4200, "%s", g->cache_path);
 }
@@ -274,6 +321,7 @@ int main(void) {
         cmocka_unit_test(float_controls_are_stripped),
         cmocka_unit_test(every_flip_and_length),
         cmocka_unit_test(every_field),
+        cmocka_unit_test(killed_writers),
         cmocka_unit_test(through_the_device),
         cmocka_unit_test(unwritable_folders_are_a_log_line),
     };
