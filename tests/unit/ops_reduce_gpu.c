@@ -1,0 +1,322 @@
+/*
+ * ops_reduce_gpu.c: the row kernels on the device against the CPU reference: random shapes, attributes and types, special
+ * values, rows that are cut into chunks.
+ */
+#include "ops_gpu.h"
+
+static int64_t pick(int64_t low, int64_t high) { /* both included */
+    return low + (int64_t)(ops_uniform() * (double)(high - low + 1));
+}
+
+static double tolerance(braid_type type) {
+    return type == BRAID_FLOAT16 ? 2e-3 : type == BRAID_BFLOAT16 ? 1.6e-2 : 1e-5;
+}
+
+/* "float32[2,3]" */
+static const char *type_of(char *buffer, size_t size, braid_type type, int rank, const int64_t *dims) {
+    int n = snprintf(buffer, size, "%s[", braid_type_name(type));
+    for (int d = 0; d < rank; d++) n += snprintf(buffer + n, size - (size_t)n, "%s%d", d ? "," : "", (int)dims[d]);
+    snprintf(buffer + n, size - (size_t)n, "]");
+    return buffer;
+}
+
+static const char *ints_text(char *buffer, size_t size, int n, const int64_t *v) {
+    int at = snprintf(buffer, size, "int64[%d] = constant {", n);
+    for (int i = 0; i < n; i++) at += snprintf(buffer + at, size - (size_t)at, "%s%d", i ? ", " : "", (int)v[i]);
+    snprintf(buffer + at, size - (size_t)at, "}");
+    return buffer;
+}
+
+static int random_dims(int least, int64_t *dims, int64_t most) {
+    int rank = (int)pick(least, 5);
+    for (int d = 0; d < rank; d++) dims[d] = pick(0, 15) ? pick(1, most) : d >= least ? 0 : 1;
+    return rank;
+}
+
+/* The inputs must cost no host step. */
+static void on_device(const char *source, size_t n_in, braid_tensor *in, double rtol, double atol) {
+    uint64_t host_steps = ops_compare(source, n_in, in, rtol, atol);
+    if (host_steps) fail_msg("%d host steps in\n%s", (int)host_steps, source);
+}
+
+/* ------------------------------------------------------------------------------------------------- reduce */
+
+static const char *const float_kinds[] = {"Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSumExp",
+                                          "LogSum"};
+
+static void reduce_case(const char *kind, braid_type type, int rank, const int64_t *dims, uint32_t mask, bool special) {
+    char x[64], axes[64], source[512];
+    int64_t list[BRAID_MAX_RANK];
+    int n = 0;
+    for (int d = 0; d < rank; d++)
+        if (mask >> d & 1u) list[n++] = d;
+    snprintf(source, sizeof source,
+             "graph t(x: %s) {\na: %s\ny = Reduce%s(x, a) {keepdims = %d, noop_with_empty_axes = 1}\n} -> y",
+             type_of(x, sizeof x, type, rank, dims), ints_text(axes, sizeof axes, n, list), kind, (int)pick(0, 1));
+    bool positive = strcmp(kind, "LogSum") == 0 || type_is_unsigned(type);
+    braid_tensor in[] = {ops_random_full("x", type, rank, dims, positive ? 0 : -3, 4, special)};
+    on_device(source, 1, in, tolerance(type), special ? 1e-4 : 1e-5);
+}
+
+static void test_reduce_float(void **state) {
+    (void)state;
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT16, BRAID_BFLOAT16};
+    for (int i = 0; i < 40; i++) {
+        int64_t dims[5];
+        int rank = random_dims(0, dims, 6);
+        reduce_case(float_kinds[i % 10], types[i % 3], rank, dims, (uint32_t)pick(0, (1 << rank) - 1), false);
+    }
+}
+
+static void test_reduce_integer(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"Sum", "Mean", "Max", "Min", "Prod", "L1", "SumSquare"};
+    static const braid_type types[] = {BRAID_INT32, BRAID_INT64, BRAID_UINT32, BRAID_UINT64};
+    static const braid_type small[] = {BRAID_INT8, BRAID_UINT8, BRAID_BOOL};
+    for (int i = 0; i < 28; i++) {
+        int64_t dims[5];
+        int rank = random_dims(0, dims, 5);
+        uint32_t mask = (uint32_t)pick(0, (1 << rank) - 1);
+        reduce_case(kinds[i % 7], types[i % 4], rank, dims, mask, false);
+        if (i < 6) reduce_case(kinds[2 + i % 2], small[i % 3], rank, dims, mask, false);
+    }
+}
+
+static void test_reduce_double(void **state) {
+    (void)state;
+    for (int i = 0; i < 8; i++) reduce_case(float_kinds[i], BRAID_FLOAT64, 3, (int64_t[]){3, 37, 5}, 2, false);
+}
+
+static void test_reduce_special(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) reduce_case(float_kinds[k == 1 ? 8 : k], BRAID_FLOAT32, 2, (int64_t[]){9, 17}, 1u + (i & 1), true);
+}
+
+/* Rows of every length class, along and across memory; long ones are cut into chunks. */
+static void test_reduce_long(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {1, 3, 8, 31, 64, 255, 1000, 4100};
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        reduce_case(float_kinds[i % 4], BRAID_FLOAT32, 2, (int64_t[]){5, lengths[i]}, 2, false);
+        reduce_case(float_kinds[5 + i % 4], BRAID_FLOAT32, 2, (int64_t[]){lengths[i], 70}, 1, false);
+    }
+    reduce_case("Sum", BRAID_FLOAT32, 1, (int64_t[]){300001}, 1, false);
+    reduce_case("LogSumExp", BRAID_FLOAT32, 1, (int64_t[]){100000}, 1, false);
+    reduce_case("Mean", BRAID_FLOAT16, 2, (int64_t[]){2, 65536}, 2, false);
+    reduce_case("Max", BRAID_INT32, 2, (int64_t[]){50000, 2}, 1, false);
+}
+
+static void arg_case(const char *kind, braid_type type, int rank, const int64_t *dims, bool special) {
+    char x[64], source[512];
+    snprintf(source, sizeof source,
+             "graph t(x: %s) {\ny = Arg%s(x) {axis = %d, keepdims = %d, select_last_index = %d}\n} -> y",
+             type_of(x, sizeof x, type, rank, dims), kind, (int)pick(-rank, rank - 1), (int)pick(0, 1), (int)pick(0, 1));
+    braid_tensor in[] = {ops_random_full("x", type, rank, dims, type_is_unsigned(type) ? 0 : -4, 5, special)};
+    on_device(source, 1, in, 0, 0);
+}
+
+static void test_arg(void **state) {
+    (void)state;
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_INT8, BRAID_FLOAT16, BRAID_INT64, BRAID_UINT64, BRAID_INT32,
+                                       BRAID_UINT16};
+    for (int i = 0; i < 28; i++) {
+        int64_t dims[5];
+        int rank = (int)pick(1, 4);
+        for (int d = 0; d < rank; d++) dims[d] = pick(1, 9);
+        arg_case(i & 1 ? "Max" : "Min", types[i % 7], rank, dims, i % 7 == 0 && i > 7);
+    }
+    arg_case("Max", BRAID_FLOAT32, 1, (int64_t[]){100000}, false);
+    arg_case("Min", BRAID_INT64, 2, (int64_t[]){3, 1000}, false);
+}
+
+static void test_global_pools(void **state) {
+    (void)state;
+    static const char *const names[] = {"GlobalAveragePool(x)", "GlobalMaxPool(x)", "GlobalLpPool(x) {p = 2}",
+                                        "GlobalLpPool(x) {p = 3}"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char source[256];
+        snprintf(source, sizeof source, "graph t(x: float32[2,5,7,7]) { y = %s } -> y", names[i]);
+        braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 4, (int64_t[]){2, 5, 7, 7})};
+        on_device(source, 1, in, 1e-5, 1e-6);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ softmax, norms */
+
+static void softmax_case(const char *name, braid_type type, int rank, const int64_t *dims, int axis, int flat,
+                         bool special) {
+    char x[64], source[512];
+    snprintf(source, sizeof source, "graph t(x: %s) {\ny = %s(x) {axis = %d, flat = %d}\n} -> y",
+             type_of(x, sizeof x, type, rank, dims), name, axis, flat);
+    braid_tensor in[] = {ops_random_full("x", type, rank, dims, -4, 5, special)};
+    on_device(source, 1, in, tolerance(type), 1e-6);
+}
+
+static void test_softmax(void **state) {
+    (void)state;
+    static const char *const names[] = {"Softmax", "LogSoftmax", "Hardmax"};
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT16, BRAID_BFLOAT16};
+    for (int i = 0; i < 24; i++) {
+        int64_t dims[5];
+        int rank = random_dims(1, dims, 6);
+        softmax_case(names[i % 3], types[i / 3 % 3], rank, dims, (int)pick(0, rank - 1), pick(0, 3) == 0, false);
+    }
+    static const int64_t lengths[] = {1, 5, 64, 127, 128, 768, 3000};
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        softmax_case(names[i % 3], BRAID_FLOAT32, 2, (int64_t[]){7, lengths[i]}, 1, 0, false);
+        softmax_case(names[(i + 1) % 3], BRAID_FLOAT32, 3, (int64_t[]){2, lengths[i], 11}, 1, 0, false);
+    }
+    for (int i = 0; i < 3; i++) softmax_case(names[i], BRAID_FLOAT32, 2, (int64_t[]){40, 3}, 1, 0, true);
+}
+
+static void norm_case(const char *call, braid_type type, int rank, const int64_t *dims, const int64_t *scale, int n) {
+    char x[64], s[64], source[512];
+    type_of(s, sizeof s, type, n, scale);
+    snprintf(source, sizeof source, "graph t(x: %s, s: %s, b: %s) {\n%s\n} -> y", type_of(x, sizeof x, type, rank, dims),
+             s, s, call);
+    braid_tensor in[] = {ops_random("x", type, rank, dims), ops_random("s", type, n, scale), ops_random("b", type, n, scale)};
+    on_device(source, 3, in, tolerance(type), type == BRAID_FLOAT32 ? 2e-5 : type == BRAID_FLOAT16 ? 4e-3 : 4e-2);
+}
+
+static void test_layer_norm(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {1, 3, 32, 100, 768, 1030, 5000};
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT16, BRAID_BFLOAT16};
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        int64_t dims[] = {3, 2, lengths[i]};
+        norm_case("y = LayerNormalization(x, s, b)", types[i % 3], 3, dims, dims + 2, 1);
+        norm_case("y = RMSNormalization(x, s)\nz = Identity(b)", BRAID_FLOAT32, 3, dims, dims + 2, 1);
+        norm_case("y = LayerNormalization(x, s, b) {axis = 1}", BRAID_FLOAT32, 3, dims, dims + 2, 1);
+        norm_case("y = LayerNormalization(x, s, b) {axis = 1}", BRAID_FLOAT32, 3, dims, dims + 1, 2);
+    }
+    int64_t dims[] = {3, 2, 5, 4};
+    norm_case("y = LayerNormalization(x, s, b) {axis = 2}", BRAID_FLOAT32, 4, dims, (int64_t[]){2, 1, 4}, 3);
+    norm_case("z, y = LayerNormalization(x, s, b) {axis = 2}", BRAID_FLOAT32, 4, dims, dims + 3, 1);
+    norm_case("z, w, y = LayerNormalization(x, s, b) {axis = 2}", BRAID_FLOAT32, 4, dims, dims + 3, 1);
+    norm_case("y = LayerNormalization(x, s, b)", BRAID_FLOAT64, 4, dims, dims + 3, 1);
+}
+
+static void test_channel_norm(void **state) {
+    (void)state;
+    static const int64_t shapes[][4] = {{2, 6, 5, 3}, {1, 4, 16, 16}, {2, 8, 1, 1}, {1, 6, 70, 70}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const int64_t *d = shapes[i];
+        norm_case("y = InstanceNormalization(x, s, b)", i & 1 ? BRAID_FLOAT16 : BRAID_FLOAT32, 4, d, d + 1, 1);
+        norm_case("y = GroupNormalization(x, s, b) {num_groups = 2}", BRAID_FLOAT32, 4, d, d + 1, 1);
+        norm_case("y = GroupNormalization(x, s, b) {num_groups = 2, scale_per_group = 1}", BRAID_FLOAT32, 4, d,
+                  (int64_t[]){2}, 1);
+        norm_case("y = MeanVarianceNormalization(x)", BRAID_FLOAT32, 4, d, d + 1, 1);
+        norm_case("y = MeanVarianceNormalization(x) {axes = [1]}", BRAID_FLOAT32, 4, d, d + 1, 1);
+        norm_case("y = LpNormalization(x) {p = 1, axis = 1}", BRAID_FLOAT32, 4, d, d + 1, 1);
+        norm_case("y = LpNormalization(x) {p = 2}", BRAID_FLOAT32, 4, d, d + 1, 1);
+        norm_case("y = LRN(x) {size = 3, alpha = 0.5, beta = 0.75, bias = 2.0}", BRAID_FLOAT32, 4, d, d + 1, 1);
+        norm_case("y = LRN(x) {size = 4, alpha = 0.5}", BRAID_FLOAT16, 4, d, d + 1, 1);
+    }
+}
+
+/* The mean is 2^24 and the spread about 2: nothing may cancel. */
+static void test_large_mean(void **state) {
+    (void)state;
+    int64_t dims[] = {4, 768};
+    static const char source[] = "graph t(x: float32[4,768], s: float32[768]) { y = LayerNormalization(x, s) } -> y";
+    braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 2, dims), ops_random("s", BRAID_FLOAT32, 1, dims + 1)};
+    for (int i = 0; i < 4 * 768; i++) ((float *)in[0].data)[i] = 16777216 + 2 * (float)pick(-3, 3);
+    on_device(source, 2, in, 1e-4, 1e-4);
+}
+
+/* ---------------------------------------------------------------------------------------- scan, sort, loss */
+
+static void scan_case(const char *name, braid_type type, int rank, const int64_t *dims, int axis) {
+    char x[64], source[512];
+    snprintf(source, sizeof source,
+             "graph t(x: %s) {\na: int64[] = constant {%d}\ny = %s(x, a) {exclusive = %d, reverse = %d}\n} -> y",
+             type_of(x, sizeof x, type, rank, dims), axis, name, (int)pick(0, 1), (int)pick(0, 1));
+    bool product = strcmp(name, "CumProd") == 0;
+    braid_tensor in[] = {ops_random_full("x", type, rank, dims, product ? 0.5 : type_is_unsigned(type) ? 0 : -4, product ? 1.9 : 5, false)};
+    on_device(source, 1, in, type == BRAID_FLOAT32 ? 1e-4 : tolerance(type), type == BRAID_FLOAT64 ? 1e-9 : 1e-3);
+}
+
+static void test_scan(void **state) {
+    (void)state;
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_INT32, BRAID_INT64, BRAID_UINT32, BRAID_FLOAT64, BRAID_FLOAT16};
+    for (int i = 0; i < 36; i++) {
+        int64_t dims[5];
+        int rank = random_dims(1, dims, 20);
+        if (rank > 3) rank = 3;
+        scan_case(i % 4 == 3 ? "CumProd" : "CumSum", types[i % 6], rank, dims, (int)pick(-rank, rank - 1));
+    }
+    for (int i = 0; i < 4; i++) {
+        scan_case("CumSum", BRAID_INT64, 2, (int64_t[]){2, 40000}, 1);
+        scan_case("CumSum", BRAID_INT32, 2, (int64_t[]){2000, 3}, 0);
+    }
+    scan_case("CumSum", BRAID_FLOAT32, 1, (int64_t[]){100000}, 0);
+}
+
+static void top_case(braid_type type, int64_t outer, int64_t length, int64_t inner, int64_t k, bool special) {
+    char x[64], source[512];
+    int64_t dims[] = {outer, length, inner};
+    snprintf(source, sizeof source,
+             "graph t(x: %s) {\nk: int64[1] = constant {%d}\ny, i = TopK(x, k) {axis = 1, largest = %d}\n} -> y, i",
+             type_of(x, sizeof x, type, 3, dims), (int)k, (int)pick(0, 1));
+    braid_tensor in[] = {ops_random_full("x", type, 3, dims, type_is_unsigned(type) ? 0 : -20, 20, special)};
+    on_device(source, 1, in, 0, 0);
+}
+
+static void test_top(void **state) {
+    (void)state;
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_INT64,  BRAID_UINT8,   BRAID_FLOAT16, BRAID_FLOAT64,
+                                       BRAID_INT32,   BRAID_UINT64, BRAID_BFLOAT16, BRAID_INT8};
+    for (int i = 0; i < 36; i++) {
+        int64_t length = pick(1, 70);
+        top_case(types[i % 9], pick(1, 5), length, pick(1, 3), pick(0, length), i % 9 == 0);
+    }
+    top_case(BRAID_FLOAT32, 2, 1000, 1, 1000, false);
+    top_case(BRAID_FLOAT32, 1, 30000, 1, 40, false);
+    top_case(BRAID_INT64, 2, 9000, 2, 5, false);
+}
+
+static void test_loss(void **state) {
+    (void)state;
+    static const char *const reductions[] = {"none", "sum", "mean"};
+    for (int i = 0; i < 18; i++) {
+        char source[512];
+        bool softmax = i & 1, weights = i / 6 == 1, type16 = i / 6 == 2;
+        braid_type type = type16 ? BRAID_FLOAT16 : BRAID_FLOAT32;
+        int64_t dims[] = {3, 5, i < 9 ? 7 : 900};
+        snprintf(source, sizeof source,
+                 "graph t(x: %s[3,5,%d], t: int64[3,%d], w: %s[5]) {\n%s = %s(x, t%s) {reduction = \"%s\", ignore_index = "
+                 "%d}\n} -> y%s",
+                 braid_type_name(type), (int)dims[2], (int)dims[2], braid_type_name(type),
+                 softmax && weights ? "y, z" : "y", softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss",
+                 weights ? ", w" : "", reductions[i / 2 % 3], i % 2 ? 2 : -7, softmax && weights ? ", z" : "");
+        braid_tensor in[] = {ops_random("x", type, 3, dims), ops_random_full("t", BRAID_INT64, 2, (int64_t[]){3, dims[2]}, 0, 5, false),
+                             ops_random_full("w", type, 1, dims + 1, 0.5, 2, false)};
+        on_device(source, 3, in, type16 ? 4e-3 : 1e-4, type16 ? 1e-2 : 1e-4);
+    }
+}
+
+static void test_loss_label(void **state) {
+    (void)state;
+    static const char source[] =
+        "graph t(x: float32[2,3], t: int64[2]) { y = NegativeLogLikelihoodLoss(x, t) } -> y";
+    braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 2, (int64_t[]){2, 3}), ops_random("t", BRAID_INT64, 1, (int64_t[]){2})};
+    ((int64_t *)in[1].data)[0] = 1;
+    ((int64_t *)in[1].data)[1] = 3;
+    braid_tensor out = {0};
+    braid_error err = {0};
+    assert_int_equal(ops_run(false, source, 2, in, 1, &out, NULL, &err), BRAID_INDEX);
+    free(in[0].data);
+    free(in[1].data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_integer), cmocka_unit_test(test_reduce_double),
+        cmocka_unit_test(test_reduce_special), cmocka_unit_test(test_reduce_long),    cmocka_unit_test(test_arg),
+        cmocka_unit_test(test_global_pools),   cmocka_unit_test(test_softmax),        cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_channel_norm),   cmocka_unit_test(test_large_mean),     cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_top),            cmocka_unit_test(test_loss),           cmocka_unit_test(test_loss_label),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
