@@ -1,6 +1,8 @@
 /*
  * ops_reduce_gpu.c: the row kernels on the device against the CPU reference: random shapes, attributes and types, special
  * values, rows that are cut into chunks.
+ *
+ * labels: slow
  */
 #include "ops_gpu.h"
 
