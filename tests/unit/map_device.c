@@ -1,5 +1,6 @@
 /*
  * Elementwise operators: the device against the reference, over operators, types, special values and shapes.
+ * labels: device
  */
 #include "ops_gpu.h"
 
@@ -14,14 +15,10 @@ static double tolerance(braid_type t) {
     return t == BRAID_FLOAT32 ? 2e-6 : t == BRAID_FLOAT16 ? 1e-3 : 8e-3;
 }
 
-static void unary_text(char *source, size_t size, const char *op, const char *in, const char *out) {
-    snprintf(source, size, "graph t(a: %s[3,67]) { y: %s[3,67] = %s } -> y", in, out, op);
-}
-
 static void run_unary(const char *call, const char *in, const char *out, double lo, double hi, bool special) {
     char source[256];
     braid_type type = type_from_name(in);
-    unary_text(source, sizeof source, call, in, out);
+    snprintf(source, sizeof source, "graph t(a: %s[3,67]) { y: %s[3,67] = %s } -> y", in, out, call);
     braid_tensor a = ops_random_full("a", type, 2, shape, lo, hi, special);
     if (ops_compare(source, 1, &a, tolerance(type_from_name(out)), 2e-7)) fail_msg("a host step in\n%s", source);
 }
