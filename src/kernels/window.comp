@@ -34,7 +34,11 @@ struct window_result {
 
 float power_of(float v, float exponent) {
     v = abs(v);
-    return exponent == 1.0 ? v : v * v;
+    return exponent == 1.0 ? v : exponent == 2.0 ? v * v : b_pow(v, exponent);
+}
+
+float root_of(float v, float exponent) {
+    return exponent == 1.0 ? v : exponent == 2.0 ? sqrt(v) : b_pow(v, 1.0 / exponent);
 }
 
 // Takes one element into the result; a NaN beats any number.
@@ -58,7 +62,7 @@ int taps_below(int start, int count, int dilation, int limit) {
 
 float window_finish(window_result s, row_ref row, ivec3 start) {
     if (KIND == WINDOW_MAX) return s.value;
-    if (KIND == WINDOW_LP) return row.r.exponent == 1.0 ? s.value : sqrt(s.value);
+    if (KIND == WINDOW_LP) return root_of(s.value, row.r.exponent);
     uint n = s.found;
     if ((FLAGS & WINDOW_COUNT_PAD) != 0u)
         n = uint(taps_below(start.x, KERNEL_D, DILATION_D, int(row.r.size[0]) + row.r.end[0]) *

@@ -47,19 +47,13 @@ static braid_status add_spec(lowering *l, step *s, const pool_window *w, uint32_
     return BRAID_OK;
 }
 
-static bool has_kernel(const lowering *l, uint32_t kind, double exponent) {
-    braid_type t = lower_in(l, 0)->type;
-    if (kind == WINDOW_LP && exponent != 1 && exponent != 2) return false;
-    return kind == WINDOW_MAX || type_is_float(t);
-}
-
 braid_status pool_lower(lowering *l) {
     static const char *const kernels[5] = {"window_f32", "window_f16", "window_bf16", "window_i8", "window_u8"};
     const tensor_type *x = lower_in(l, 0), *y = lower_out(l, 0), *indices = lower_out(l, 1);
     uint32_t kind = l->node->op->name[0] == 'M' ? WINDOW_MAX : l->node->op->name[0] == 'A' ? WINDOW_AVERAGE : WINDOW_LP;
     double exponent = pool_exponent(l->node);
     const char *kernel = flat_float_kernel(x->type, kernels);
-    if (!kernel || !has_kernel(l, kind, exponent) || !flat_fits(x) || !flat_fits(y ? y : indices))
+    if (!kernel || (kind != WINDOW_MAX && !type_is_float(x->type)) || !flat_fits(x) || !flat_fits(y ? y : indices))
         return BRAID_UNSUPPORTED;
     pool_window w;
     row_window row = {.exponent = (float)exponent};
