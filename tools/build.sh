@@ -7,4 +7,5 @@ shift 2
 log=$dir/configure.log
 mkdir -p "$dir"
 cmake --preset "$preset" -B "$dir" "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
-cmake --build "$dir"
+echo "building in $dir"
+cmake --build "$dir" -- --quiet

@@ -175,7 +175,7 @@ static braid_status roi_align_eval(eval *e) {
     for (int64_t r = 0; r < rois->type.dims[0]; r++) {
         int64_t n = ((const int64_t *)batch->data)[r];
         double v[4];
-        roi_axis axis[2];
+        roi_axis axis[2] = {0};
         if (n < 0 || n >= d[0])
             return error_set(e->err, BRAID_INDEX, "batch index %lld outside [0, %lld)", (long long)n, (long long)d[0]);
         for (int i = 0; i < 4; i++) v[i] = element_f64(rois->type.type, rois->data, 4 * r + i);

@@ -23,7 +23,7 @@ def read_results(folder):
     results = {}
     for path in sorted(folder.glob("*.tsv")):
         for line in path.read_text(errors="replace").splitlines():
-            name, outcome, text = line.split("\t", 2)
+            name, outcome, text = line.split("\t")[:3]
             results[name] = (outcome, text)
     return results
 

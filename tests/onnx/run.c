@@ -27,6 +27,7 @@ typedef struct test {
     char *name, *kind, *op, *inputs, *verdict;
     double rtol, atol;
     outcome expected, got;
+    int ms;
     char text[256];
 } test;
 
@@ -40,6 +41,7 @@ typedef struct settings {
 typedef struct message {
     size_t index;
     outcome got;
+    int ms;
     char text[256];
 } message;
 
@@ -148,7 +150,9 @@ static int child(const settings *set, const test *tests, size_t count, size_t st
     for (size_t i = start; i < count; i++) {
         message m = {.index = i, .got = RUNNING};
         if (write(pipe_end, &m, sizeof m) != (ssize_t)sizeof m) return 4;
+        uint64_t from = cli_clock_ns();
         m.got = run_test(set, &tests[i], device, m.text);
+        m.ms = (int)((cli_clock_ns() - from) / 1000000);
         if (write(pipe_end, &m, sizeof m) != (ssize_t)sizeof m) return 4;
     }
     braid_device_close(device);
@@ -171,6 +175,7 @@ static size_t collect(const settings *set, test *tests, size_t count, int pipe_e
         running = m.got == RUNNING ? m.index : count;
         *next = m.index + 1;
         tests[m.index].got = m.got;
+        tests[m.index].ms = m.ms;
         memcpy(tests[m.index].text, m.text, sizeof m.text);
     }
 }
@@ -271,7 +276,7 @@ static int report(const settings *set, const test *tests, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const test *t = &tests[i];
         counts[t->got]++;
-        if (results) fprintf(results, "%s\t%s\t%s\n", t->name, outcome_names[t->got], t->text);
+        if (results) fprintf(results, "%s\t%s\t%s\t%d\n", t->name, outcome_names[t->got], t->text, t->ms);
         bool fine = acceptable(set, t);
         better += fine && t->expected != NOT_RUN && t->got < t->expected;
         bad += !fine;
