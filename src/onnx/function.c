@@ -134,7 +134,8 @@ static braid_status bind_results(scope *s, wire w, const node_proto *n) {
         if (wanted < 0) continue;
         TRY(scope_find(s, name, &v));
         if (v < 0) return error_set(im->err, BRAID_MODEL, "output '%.200s' is absent", name);
-        if (v == wanted) continue;
+        bool made = s->g->values[v]->kind != VALUE_NODE || s->g->values[v]->producer >= 0;
+        if (v == wanted && made) continue; /* otherwise the call feeds itself, and sorting says so */
         node *copy = graph_node_into(s->g, "Identity", "", n->name, 1, &v, 1, &wanted);
         if (!copy) return error_memory(im->err);
         int64_t opset = import_opset(s, "");

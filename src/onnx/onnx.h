@@ -39,4 +39,7 @@ braid_status onnx_read(file *, const onnx_options *, arena *memory, onnx_model *
 /* One TensorProto (.pb): content loaded into memory. Also used by the command line. */
 braid_status onnx_read_tensor(file *, arena *memory, const char **name, tensor **out, braid_error *err);
 
+/* The graph as a ModelProto of the newest opset; free with mem_free. Fused graphs are UNSUPPORTED. */
+braid_status onnx_write(const graph *, void **bytes, size_t *size, braid_error *err);
+
 #endif

@@ -1,6 +1,7 @@
 /* Fuzz target: bytes as a model file. Whatever loads must be a sound graph that infers, prints and verifies. */
 #include "onnx/onnx.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static void check_graph(const graph *g) {
@@ -19,6 +20,27 @@ static void infer_and_check(graph *g) {
     if (s == BRAID_OK) check_graph(g);
 }
 
+/* What is written must read back; as canonical nodes of the newest opset, hence without upgrades that may refuse. */
+static void write_and_read(const graph *g) {
+    void *bytes;
+    size_t size, n_files;
+    braid_error err = {0};
+    braid_status s = onnx_write(g, &bytes, &size, &err);
+    if (s == BRAID_UNSUPPORTED) return;
+    arena *memory = arena_new();
+    file *source, **files;
+    onnx_model *m;
+    if (s != BRAID_OK || !memory || file_from_memory(bytes, size, &source, NULL) != BRAID_OK) abort();
+    s = onnx_read(source, &(onnx_options){0}, memory, &m, &files, &n_files, &err);
+    if (s != BRAID_OK && s != BRAID_LIMIT) {
+        fprintf(stderr, "written model: %s\n", err.message);
+        abort();
+    }
+    file_unref(source);
+    arena_free(memory);
+    mem_free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     arena *memory = arena_new();
@@ -31,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (s == BRAID_INTERNAL || (s != BRAID_OK && !err.message[0])) abort();
     if (s == BRAID_OK) {
         check_graph(m->g);
+        write_and_read(m->g);
         infer_and_check(m->g);
     }
     file_unref(source);

@@ -485,6 +485,8 @@ static void test_bad_functions(void **state) {
     m = model_calling(call_of("F", NAMES("x"), NAMES("y")), function_of("F", NAMES("p"), NAMES("p"), (pb){0}));
     pb_add(&m, MODEL_FUNCTION, function_of("F", NAMES("p"), NAMES("p"), (pb){0}));
     pb_expect(m, BRAID_MODEL, "function 'F' is defined twice");
+    pb_expect(model_calling(call_of("F", NAMES("y"), NAMES("y")), function_of("F", NAMES("p"), NAMES("p"), (pb){0})),
+              BRAID_MODEL, "cycle through node 'y' (Identity)");
     m = model_calling(call_of("F", NAMES("x"), NAMES("y")), (pb){0});
     for (int i = 0; i < 10001; i++) pb_raw(&m, "\xca\x01\x00", 3);
     pb_expect(m, BRAID_LIMIT, "more than 10000 functions");
