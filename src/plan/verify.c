@@ -2,8 +2,9 @@
  * verify.c: proves a plan from its bytes.
  *
  * It decodes the row table, lane by lane, into byte ranges of arena blocks, inputs, outputs and constants, and walks the
- * dispatches in order. Every written range is painted with the storage it was meant for; then
- *   - a range that is read carries the paint of the storage it is meant to read, put there in an earlier wave
+ * dispatches in order. Every written range is painted with the storage it was meant for and where that begins; then
+ *   - a range that is read carries the paint of the storage it is meant to read, from the same beginning, put there in
+ *     an earlier wave
  *   - within one wave no range is written that another step reads or writes (write-only parts of one node excepted)
  *   - nothing lies outside its buffer
  * Sync validation cannot do this: it is blind to addresses.
@@ -17,11 +18,13 @@ typedef struct range {
     uint64_t begin, end;
     uint8_t access;
     int32_t step, tag;
+    uint64_t origin; /* where the storage that owns the bytes begins, by this operand's account */
 } range;
 
 typedef struct paint {
     uint64_t begin, end;
     int32_t tag, wave;
+    uint64_t origin;
 } paint;
 
 typedef struct space {
@@ -93,8 +96,9 @@ static braid_status decode_operand(verifier *v, int32_t step_id, const step_oper
     int32_t root = plan_root(v->p, o->storage);
     for (uint32_t lane = 0; lane < (in_arena ? v->lanes : 1); lane++) {
         range r = {e.index, e.base + lane * e.lane_stride, 0, o->access, step_id,
-                   (int32_t)((uint32_t)root * v->lanes + lane)};
+                   (int32_t)((uint32_t)root * v->lanes + lane), 0};
         r.end = r.begin + o->bytes;
+        r.origin = r.begin - plan_offset(v->p, o->storage) - o->offset; /* may wrap around: then nothing equals it */
         if (r.end > space_bytes(v, e.index)) return fault(v, step_id, "an operand ends outside its buffer", r.begin);
         TRY(add_range(v, r));
     }
@@ -149,7 +153,7 @@ static braid_status check_read(const verifier *v, const range *r, int32_t wave) 
         const paint *q = &s->paints[i];
         if (q->end <= at) continue;
         if (q->begin > at) break;
-        if (q->tag != r->tag) return fault(v, r->step, "a read finds another tensor's bytes", at);
+        if (q->tag != r->tag || q->origin != r->origin) return fault(v, r->step, "a read finds another tensor's bytes", at);
         if (q->wave >= wave) return fault(v, r->step, "a read has no barrier before it", at);
         at = q->end;
     }
@@ -180,12 +184,12 @@ static braid_status paint_range(verifier *v, const range *r, int32_t wave) {
         paint old = s->paints[i];
         memmove(&s->paints[i], &s->paints[i + 1], (size_t)(s->n - i - 1) * sizeof *s->paints);
         s->n--;
-        if (old.begin < r->begin && !insert(v, s, i++, (paint){old.begin, r->begin, old.tag, old.wave}))
+        if (old.begin < r->begin && !insert(v, s, i++, (paint){old.begin, r->begin, old.tag, old.wave, old.origin}))
             return error_memory(v->err);
-        if (old.end > r->end && !insert(v, s, i, (paint){r->end, old.end, old.tag, old.wave})) return error_memory(v->err);
+        if (old.end > r->end && !insert(v, s, i, (paint){r->end, old.end, old.tag, old.wave, old.origin})) return error_memory(v->err);
         if (old.end > r->end) break;
     }
-    return insert(v, s, i, (paint){r->begin, r->end, r->tag, wave}) ? BRAID_OK : error_memory(v->err);
+    return insert(v, s, i, (paint){r->begin, r->end, r->tag, wave, r->origin}) ? BRAID_OK : error_memory(v->err);
 }
 
 static braid_status verify_wave(verifier *v, int32_t wave) {
