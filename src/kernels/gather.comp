@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "rows/gather.h"
+#include "lib/divide.h"
 #include "lib/element.glsl"
 
 layout(constant_id = GATHER_SPEC_DEPTH) const uint DEPTH = 1u;
@@ -29,7 +30,8 @@ void main() {
     for (uint item = 0u; item < ITEMS; item++) {
         uint i = first + item * gl_WorkGroupSize.x;
         if (i >= count) break;
-        uint line = i / slice, batch = line / rows, tuple = line - batch * rows;
+        uint line = divide(i, row.r.slice_magic, row.r.slice_shift);
+        uint batch = divide(line, row.r.rows_magic, row.r.rows_shift), tuple = line - batch * rows;
         uint from = batch * row.r.data_batch + (i - line * slice);
         uint at = batch * row.r.index_batch + tuple * DEPTH;
         for (uint k = 0u; k < DEPTH; k++)

@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "rows/gather.h"
+#include "lib/divide.h"
 #include "lib/element.glsl"
 
 layout(constant_id = GATHER_EACH_SPEC_RANK) const uint RANK = 1u;
@@ -29,7 +30,7 @@ void main() {
         if (i >= row.r.count) break;
         uint from = index_read(index, i, WIDE != 0u, row.r.axis_dim, bad) * row.r.axis_stride, rest = i;
         for (uint k = 1u; k <= RANK; k++) {
-            uint d = GATHER_RANK - k, q = rest / row.r.dims[d];
+            uint d = GATHER_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
             from += (rest - q * row.r.dims[d]) * row.r.strides[d];
             rest = q;
         }

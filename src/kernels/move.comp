@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "rows/move.h"
+#include "lib/divide.h"
 #include "lib/element.glsl"
 
 layout(constant_id = MOVE_SPEC_RANK) const uint RANK = 1u;
@@ -28,8 +29,8 @@ void main() {
         if (rest >= count) return;
         int from = int(in_at), to = int(out_at);
         for (uint k = 1u; k < RANK; k++) {
-            uint d = MOVE_RANK - k, dim = row.r.dims[d], q = rest / dim;
-            int at = int(rest - q * dim);
+            uint d = MOVE_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
+            int at = int(rest - q * row.r.dims[d]);
             if (k == 1u) at *= int(UNIT);
             from += at * row.r.in_stride[d];
             to += at * row.r.out_stride[d];

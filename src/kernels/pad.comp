@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "rows/pad.h"
+#include "lib/divide.h"
 #include "lib/element.glsl"
 
 layout(constant_id = PAD_SPEC_RANK) const uint RANK = 1u;
@@ -39,7 +40,7 @@ void main() {
         if (i >= row.r.count) return;
         bool inside = true;
         for (uint k = 1u; k <= RANK; k++) {
-            uint d = PAD_RANK - k, q = rest / row.r.dims[d];
+            uint d = PAD_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
             int at = int(rest - q * row.r.dims[d]) - row.r.begin[d], n = int(row.r.in_dims[d]);
             if (MODE == PAD_CONSTANT) inside = inside && at >= 0 && at < n;
             else at = source_index(at, n);

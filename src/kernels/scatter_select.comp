@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "rows/scatter.h"
+#include "lib/divide.h"
 #include "lib/element.glsl"
 
 layout(constant_id = SCATTER_SPEC_ITEMS) const uint ITEMS = 1u;
@@ -27,7 +28,7 @@ void main() {
     for (uint item = 0u; item < ITEMS; item++) {
         uint i = first + item * gl_WorkGroupSize.x;
         if (i >= row.r.count) return;
-        uint slot = i / slice, winner = winners.v[slot];
+        uint slot = divide(i, row.r.slice_magic, row.r.slice_shift), winner = winners.v[slot];
         uint64_t source = winner == 0u ? data : updates;
         uint from = winner == 0u ? i : (winner - 1u) * slice + (i - slot * slice);
         ELEMENT_COPY(UNIT, wide, source, from * UNIT, target, i * UNIT)

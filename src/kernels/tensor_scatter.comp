@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "rows/scatter.h"
+#include "lib/divide.h"
 #include "lib/element.glsl"
 
 layout(constant_id = SCATTER_SPEC_ITEMS) const uint ITEMS = 1u;
@@ -43,7 +44,8 @@ void main() {
     for (uint item = 0u; item < ITEMS; item++) {
         uint i = first + item * gl_WorkGroupSize.x;
         if (i >= row.r.count) break;
-        uint line = i / inner, run = line / cache, position = line - run * cache;
+        uint line = divide(i, row.r.inner_magic, row.r.inner_shift);
+        uint run = divide(line, row.r.cache_magic, row.r.cache_shift), position = line - run * cache;
         uint start = write_start(index, run / row.r.rows, cache, fresh, bad);
         uint back = position >= start ? position - start : position + (CIRCULAR != 0u ? cache - start : cache);
         uint64_t source = back < fresh ? update : past;

@@ -2,6 +2,7 @@
  * gather.c: Gather, GatherND and GatherElements on the GPU.
  */
 #include "ops/gather.h"
+#include "kernels/lib/divide.h"
 #include "kernels/rows/gather.h"
 #include "ops/lowering.h"
 
@@ -26,6 +27,8 @@ static bool gather_row(const gather_shape *g, int64_t count, int64_t unit, row_g
     row->count = (uint)(count / unit);
     row->rows = (uint)g->rows;
     row->slice = (uint)(g->slice / unit);
+    divide_prepare(row->rows, &row->rows_magic, &row->rows_shift);
+    divide_prepare(row->slice, &row->slice_magic, &row->slice_shift);
     row->data_batch = (uint)(g->data_batch / unit);
     row->index_batch = (uint)g->index_batch;
     for (int64_t k = 0; k < g->depth; k++) {
@@ -79,6 +82,7 @@ static int gather_each_dims(const tensor_type *data, const tensor_type *index, i
     for (int d = 0; d < GATHER_RANK; d++) row->dims[d] = 1;
     for (int d = 0; d < n; d++) {
         row->dims[GATHER_RANK - n + d] = (uint)dims[d];
+        divide_prepare((uint)dims[d], &row->magic[GATHER_RANK - n + d], &row->shift[GATHER_RANK - n + d]);
         row->strides[GATHER_RANK - n + d] = (uint)steps[d];
     }
     row->axis_dim = (uint)data->dims[axis];

@@ -1,6 +1,7 @@
 /*
  * pad.c: Pad. Negative pads crop first; the modes then extend what is left.
  */
+#include "kernels/lib/divide.h"
 #include "kernels/rows/pad.h"
 #include "ops/bytes.h"
 #include "ops/follow.h"
@@ -295,6 +296,7 @@ static braid_status pad_emit(lowering *l, const pad_axis *axes, int n, int64_t i
         int d = PAD_RANK - n + i, by = i == n - 1 ? (int)unit : 1;
         if (!narrow(axes[i].begin) || !narrow(axes[i].in * 2) || !narrow(axes[i].stride)) return BRAID_UNSUPPORTED;
         row.dims[d] = (uint)(axes[i].out / by);
+        divide_prepare(row.dims[d], &row.magic[d], &row.shift[d]);
         row.in_dims[d] = (uint)(axes[i].in / by);
         row.in_stride[d] = (uint)axes[i].stride;
         row.begin[d] = (int)(axes[i].begin / by);

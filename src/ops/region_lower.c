@@ -1,6 +1,7 @@
 /*
  * region_lower.c: strided copies on the GPU, through the kernels move and transpose.
  */
+#include "kernels/lib/divide.h"
 #include "kernels/rows/move.h"
 #include "ops/lowering.h"
 
@@ -112,6 +113,7 @@ static void fill_row(row_move *row, const region *r, uint32_t unit) {
     for (int d = 0; d < r->rank; d++) {
         int at = MOVE_RANK - r->rank + d;
         row->dims[at] = (uint)(d == r->rank - 1 ? r->dims[d] / unit : r->dims[d]);
+        divide_prepare(row->dims[at], &row->magic[at], &row->shift[at]);
         row->in_stride[at] = (int)r->in_stride[d];
         row->out_stride[at] = (int)r->out_stride[d];
     }

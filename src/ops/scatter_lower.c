@@ -8,6 +8,7 @@
  *               line along the axis for ScatterElements. Quadratic; beyond a bound the host does it.
  */
 #include "ops/scatter.h"
+#include "kernels/lib/divide.h"
 #include "kernels/rows/scatter.h"
 #include "ops/lowering.h"
 
@@ -68,6 +69,7 @@ static braid_status emit_select(lowering *l, const scatter_shape *sc, int32_t wi
     int64_t slice = sc->slice * parts, count = sc->slots * slice;
     uint32_t unit = slice % (16 / bytes) ? 1 : 16 / bytes;
     row_scatter_select row = {.count = (uint)(count / unit), .slice = (uint)(slice / unit)};
+    divide_prepare(row.slice, &row.slice_magic, &row.slice_shift);
     move_grid g = move_grid_for(l->device, row.count);
     step *s = lower_step(l, MOVE_KERNEL("scatter_select", bytes), &row, sizeof row, g.tiles, g.group);
     if (!s) return error_memory(l->err);
@@ -179,6 +181,8 @@ braid_status tensor_scatter_lower(lowering *l) {
     uint32_t unit = inner % (16 / bytes) ? 1 : 16 / bytes;
     row_tensor_scatter row = {.count = (uint)(count * parts / unit), .inner = (uint)(inner / unit),
                               .cache = (uint)past->dims[axis], .fresh = (uint)update->dims[axis], .rows = (uint)rows};
+    divide_prepare(row.inner, &row.inner_magic, &row.inner_shift);
+    divide_prepare(row.cache, &row.cache_magic, &row.cache_shift);
     move_grid g = move_grid_for(l->device, row.count);
     step *s = lower_step(l, MOVE_KERNEL("tensor_scatter", bytes), &row, sizeof row, g.tiles, g.group);
     if (!s) return error_memory(l->err);

@@ -18,6 +18,7 @@ ROW_BEGIN(gather)
     uint rows, slice;
     uint data_batch, index_batch;
     uint reserved;
+    uint rows_magic, rows_shift, slice_magic, slice_shift; /* lib/divide.h */
     uint dims[GATHER_RANK];
     uint strides[GATHER_RANK];
 ROW_END(gather)
@@ -34,6 +35,7 @@ ROW_BEGIN(gather_each)
     uint axis_dim, axis_stride;
     uint reserved;
     uint dims[GATHER_RANK]; /* of the indices; the last ones of the arrays are used */
+    uint magic[GATHER_RANK], shift[GATHER_RANK]; /* of dims */
     uint strides[GATHER_RANK]; /* of the data; 0 for the axis */
 ROW_END(gather_each)
 

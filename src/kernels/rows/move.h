@@ -16,6 +16,7 @@ ROW_BEGIN(move)
     uint in_at, out_at;
     uint reserved;
     uint dims[MOVE_RANK];
+    uint magic[MOVE_RANK], shift[MOVE_RANK]; /* lib/divide.h, of dims */
     int in_stride[MOVE_RANK];
     int out_stride[MOVE_RANK];
 ROW_END(move)

@@ -22,6 +22,7 @@ ROW_BEGIN(pad)
     uint count;   /* units */
     uint in_at;   /* elements */
     uint dims[PAD_RANK];      /* of the output, the last in units */
+    uint magic[PAD_RANK], shift[PAD_RANK]; /* lib/divide.h, of dims */
     uint in_dims[PAD_RANK];   /* of the cropped input, the last in units */
     uint in_stride[PAD_RANK]; /* elements */
     int begin[PAD_RANK];      /* the last in units */

@@ -34,6 +34,7 @@ ROW_BEGIN(scatter_select)
     operand winners;
     operand target;
     uint count, slice; /* units */
+    uint slice_magic, slice_shift; /* lib/divide.h */
 ROW_END(scatter_select)
 
 /* Each output element takes its updates one after another. */
@@ -59,6 +60,7 @@ ROW_BEGIN(tensor_scatter)
     uint count, inner; /* units */
     uint cache, fresh; /* positions: of the cache, of the update */
     uint rows;          /* runs of positions in a sample */
+    uint inner_magic, inner_shift, cache_magic, cache_shift; /* lib/divide.h */
     uint reserved;
 ROW_END(tensor_scatter)
 
