@@ -39,6 +39,9 @@ int program_step(program *, map_opcode, int a, int b, int c);
 /* Register of an immediate, as a real or as an integer; -1 when there are too many. */
 int program_real(program *, double);
 int program_int(program *, int64_t);
+/* Appends the instructions of `tail`, an epilogue on p's result: its register 0 is p's result, its register i > 0
+   becomes input n_root + i - 1. False when it does not fit; p is then unusable. */
+bool program_append(program *, const program *tail, int n_root);
 /* Register that holds the result: that of the last instruction, input 0 without any. */
 static inline int program_result(const program *p) {
     return p->n_steps ? PROGRAM_INPUTS + PROGRAM_IMMEDIATES + p->n_steps - 1 : 0;

@@ -136,20 +136,22 @@ static braid_status equal_eval(eval *e) {
 
 enum { LIST_MAX = 6 }; /* inputs of one node; longer lists become trees */
 
-/* Folds the inputs [first, first + LIST_MAX) of the list into one, until few enough are left. */
+/* Folds the list level by level: each run of LIST_MAX inputs becomes one, until few enough are left. */
 static braid_status list_upgrade(upgrade *u) {
     node *n = u->node;
     bool is_mean = strcmp(n->type, "Mean") == 0;
     TRY(map_upgrade(u));
     if (n->n_in > LIST_MAX && is_mean && !node_add_int(u->g, n, "count", n->n_in)) return error_memory(u->err);
     while (n->n_in > LIST_MAX) {
-        node *part = graph_node(u->g, is_mean ? "Sum" : n->type, n->domain, "", LIST_MAX, n->in, 1);
-        if (!part) return error_memory(u->err);
-        part->opset = n->opset;
-        int left = n->n_in - LIST_MAX;
-        memmove(n->in, n->in + LIST_MAX, (size_t)left * sizeof *n->in);
-        n->in[left] = part->out[0];
-        n->n_in = n->n_root = left + 1;
+        int kept = 0;
+        for (int i = 0; i < n->n_in; i += LIST_MAX) {
+            int count = n->n_in - i < LIST_MAX ? n->n_in - i : LIST_MAX;
+            node *part = graph_node(u->g, is_mean ? "Sum" : n->type, n->domain, "", count, n->in + i, 1);
+            if (!part) return error_memory(u->err);
+            part->opset = n->opset;
+            n->in[kept++] = part->out[0];
+        }
+        n->n_in = n->n_root = kept;
     }
     return BRAID_OK;
 }

@@ -2,6 +2,7 @@
  * map_cast.c: Cast, CastLike, BitCast.
  */
 #include "ops/map_rules.h"
+#include "ops/tiny.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -113,15 +114,36 @@ static braid_status cast_strings(eval *e, const tensor *in, tensor *out) {
     return BRAID_OK;
 }
 
+/* From or to a type below 16 bits, element by element. */
+static braid_status cast_tiny(eval *e, const tensor *in, tensor *out) {
+    const char *how = node_string(e->node, "round_mode", "up");
+    bool saturate = node_int(e->node, "saturate", 1) != 0;
+    tiny_round round = strcmp(how, "down") == 0 ? TINY_DOWN : strcmp(how, "nearest") == 0 ? TINY_NEAREST : TINY_UP;
+    braid_type from = in->type.type, to = out->type.type;
+    int64_t count;
+    if (!tensor_type_count(&out->type, &count)) return error_set(e->err, BRAID_LIMIT, "too many elements");
+    for (int64_t i = 0; i < count; i++) {
+        double v = type_is_tiny(from) ? tiny_get(from, in->data, i) : element_f64(from, in->data, i);
+        if (type_is_tiny(to))
+            tiny_set(to, out->data, i, v, saturate, round);
+        else
+            element_set_f64(to, out->data, i, v);
+    }
+    return BRAID_OK;
+}
+
 static braid_status cast_eval(eval *e) {
     const tensor *in = e->in[0];
     braid_type from = in->type.type, to = cast_target(e->node, e->n_in > 1 ? e->in[1]->type.type : from);
     bool strings = from == BRAID_STRING || to == BRAID_STRING;
     tensor *out;
-    if ((!cast_plain(from) && from != BRAID_STRING) || (!cast_plain(to) && to != BRAID_STRING))
+    bool tiny = type_is_tiny(from) || type_is_tiny(to);
+    if ((!cast_plain(from) && !type_is_tiny(from) && from != BRAID_STRING) ||
+        (!cast_plain(to) && !type_is_tiny(to) && to != BRAID_STRING) || (tiny && strings))
         return error_set(e->err, BRAID_UNSUPPORTED, "from %s to %s", braid_type_name(from), braid_type_name(to));
     TRY(eval_output(e, 0, &out));
     if (strings) return cast_strings(e, in, out);
+    if (tiny) return cast_tiny(e, in, out);
     program p = {0};
     if (map_cast(&p, from, to, 0) < 0) return error_set(e->err, BRAID_INTERNAL, "no program");
     return program_eval(&p, 1, e->in, out, e->err);

@@ -111,12 +111,13 @@ static uint32_t input_kind(const box *b, int i, int64_t width) {
     return last == 0 ? MAP_UNIFORM : last == 1 && aligned ? MAP_LINE : MAP_STRIDED;
 }
 
-/* Outputs per chunk: 16 bytes of the widest element, fewer where that makes chunks lie within lines. */
+/* Outputs per chunk: 16 bytes of the widest element, twice that on a software device; fewer where that makes chunks lie
+   within lines. */
 static uint32_t choose_width(const map_job *j, const box *b) {
     uint32_t widest = bytes_of(j->result);
     for (int i = 0; i < j->n_in; i++)
         if (j->used[i] && bytes_of(j->types[i]) > widest) widest = bytes_of(j->types[i]);
-    uint32_t width = widest <= 2 ? 8 : 4;
+    uint32_t width = widest <= (j->l->device->software ? 4 : 2) ? 8 : 4;
     return width == 8 && b->rank > 1 && !lines_of(b, 8) ? 4 : width;
 }
 
@@ -124,13 +125,11 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
 }
 
-/* A software device wants few workgroups, each with much to do. */
-static void choose_grid(const device_traits *d, uint64_t units, uint32_t *group, uint32_t *chunks) {
-    *group = d->software ? 64 : 256;
+/* One chunk per invocation: a loop of chunks costs more than the workgroups that it saves, measured at 8 million. */
+static void choose_grid(const device_traits *d, uint32_t *group, uint32_t *chunks) {
+    *group = d->software ? 128 : 256;
     *chunks = 1;
     if (*group > d->max_invocations) *group = d->max_invocations;
-    uint64_t enough = (uint64_t)(d->cores ? d->cores : 1) * 8 * *group;
-    while (*chunks < (d->software ? 64u : 4u) && units / *chunks > enough * 2) *chunks *= 2;
 }
 
 static void fill_row(row_map *row, const map_job *j, const box *b) {
@@ -169,7 +168,7 @@ static braid_status add_step(const map_job *j, const box *b, bool wide) {
     row_map row = {0};
     uint32_t width = choose_width(j, b), group, chunks;
     uint64_t units = ceil_div((uint64_t)box_count(b), width);
-    choose_grid(j->l->device, units, &group, &chunks);
+    choose_grid(j->l->device, &group, &chunks);
     fill_row(&row, j, b);
     step *s = lower_step(j->l, wide ? "map_f64" : "map_f32", &row, sizeof row,
                          ceil_div(units, (uint64_t)group * chunks), group);

@@ -66,6 +66,23 @@ int program_int(program *p, int64_t v) {
     return immediate(p, 0, v);
 }
 
+bool program_append(program *p, const program *tail, int n_root) {
+    const int first = PROGRAM_INPUTS + PROGRAM_IMMEDIATES;
+    int to[PROGRAM_INPUTS + PROGRAM_IMMEDIATES + PROGRAM_STEPS] = {program_result(p)};
+    for (int i = 1; i < PROGRAM_INPUTS; i++) to[i] = n_root + i - 1 < PROGRAM_INPUTS ? n_root + i - 1 : -1;
+    for (int i = 0; i < tail->n_immediates; i++)
+        to[PROGRAM_INPUTS + i] = immediate(p, tail->immediates_f[i], tail->immediates_i[i]);
+    for (int s = 0; s < tail->n_steps; s++) {
+        const instruction t = tail->steps[s];
+        const uint8_t from[3] = {t.a, t.b, t.c};
+        const char *kinds = map_opcode_operands(t.op);
+        int reg[3] = {0};
+        for (int k = 0; kinds && kinds[k]; k++) reg[k] = from[k] < COUNT_OF(to) ? to[from[k]] : -1;
+        if (!kinds || (to[first + s] = program_step(p, (map_opcode)t.op, reg[0], reg[1], reg[2])) < 0) return false;
+    }
+    return true;
+}
+
 bool program_check(const program *p, int n_inputs, const bool *input_real, bool *result_real) {
     const int first_result = PROGRAM_INPUTS + PROGRAM_IMMEDIATES;
     if (p->n_steps < 0 || p->n_steps > PROGRAM_STEPS || p->n_immediates < 0 || p->n_immediates > PROGRAM_IMMEDIATES)

@@ -125,7 +125,7 @@ static braid_status align_infer(infer *c) {
     c->out[0].rank = x->rank;
     memcpy(c->out[0].dims, x->dims, sizeof x->dims);
     if (x->rank == 0 || (x->rank == 1 && x->dims[0] == 1)) return BRAID_OK;
-    if (axis < 0 || axis + x->rank > like->rank)
+    if (axis < 0 || axis > like->rank - x->rank)
         return error_set(c->err, BRAID_MODEL, "axis %lld: rank %d does not fit into rank %d", (long long)axis, x->rank,
                          like->rank);
     c->out[0].rank = like->rank - (int)axis;

@@ -84,6 +84,8 @@ MAP_EMIT(clip)
 /* ------------------------------------------------------------------------------------------------ Dropout */
 
 static braid_status dropout_infer(infer *c) {
+    TRY(map_infer_type(c, 1, REAL));
+    TRY(map_infer_type(c, 2, BOOLEAN));
     TRY(infer_same(c));
     if (c->n_out > 1) {
         c->out[1] = *c->in[0];
@@ -142,18 +144,17 @@ static braid_status norm_upgrade(upgrade *u) {
 }
 
 static braid_status norm_infer(infer *c) {
-    if (!node_int(c->node, "spatial", 1)) return error_set(c->err, BRAID_UNSUPPORTED, "spatial = 0");
+    if (node_int(c->node, "spatial", 1) != 1) return error_set(c->err, BRAID_UNSUPPORTED, "spatial is not 1");
     for (int i = 0; i < 5; i++) TRY(map_infer_type(c, i, REAL));
+    TRY(infer_rank(c, 0, 1, BRAID_MAX_RANK));
     TRY(infer_same(c));
     for (int i = 1; i < 5; i++) {
         TRY(infer_rank(c, i, 1, 1));
-        int64_t channels = c->in[0]->rank > 1 ? c->in[0]->dims[1] : 1, merged;
-        if (c->in[0]->rank < 0 || c->in[i]->rank < 0 || infer_broadcast_dim(c, c->in[i]->dims[0], channels, &merged))
-            if (c->in[0]->rank < 0 || c->in[i]->rank < 0 || dim_is_symbol(channels) ||
-                dim_is_symbol(c->in[i]->dims[0]) || c->in[i]->dims[0] == channels)
-                continue;
-        return error_set(c->err, BRAID_SHAPE, "input %d: %lld elements, expected one per channel (%lld)", i,
-                         (long long)c->in[i]->dims[0], (long long)channels);
+        if (c->in[0]->rank < 0 || c->in[i]->rank < 0) continue;
+        int64_t channels = c->in[0]->rank > 1 ? c->in[0]->dims[1] : 1, found = c->in[i]->dims[0];
+        if (dim_known(channels) && dim_known(found) && channels != found)
+            return error_set(c->err, BRAID_SHAPE, "input %d: %lld elements, expected one per channel (%lld)", i,
+                             (long long)found, (long long)channels);
     }
     for (int i = 1; i < c->n_out && i < 3; i++) c->out[i] = *c->in[i + 2];
     return BRAID_OK;
@@ -224,10 +225,15 @@ static braid_status norm_lower(lowering *l) {
     int64_t strides[PROGRAM_INPUTS][BRAID_MAX_RANK] = {0}, stride = 1;
     const tensor_type *x = lower_in(l, 0);
     program p = {0};
-    if (node_int(l->node, "training_mode", 0)) return BRAID_UNSUPPORTED;
+    if (node_int(l->node, "training_mode", 0) || l->node->n_in > PROGRAM_INPUTS) return BRAID_UNSUPPORTED;
     for (int d = x->rank - 1; d >= 0; stride *= x->dims[d--]) strides[0][d] = x->dims[d] == 1 ? 0 : stride;
     for (int i = 1; i < 5 && x->rank > 1; i++) strides[i][1] = x->dims[1] == 1 ? 0 : 1;
     norm_program(l->node, &p);
+    if (l->node->epilogue) {
+        if (!program_append(&p, l->node->epilogue, l->node->n_root)) return BRAID_UNSUPPORTED;
+        for (int i = l->node->n_root; i < l->node->n_in; i++)
+            if (!lower_in(l, i) || !map_strides(lower_in(l, i), x, strides[i])) return BRAID_UNSUPPORTED;
+    }
     return map_lower_strided(l, &p, 0, strides);
 }
 
@@ -254,6 +260,7 @@ const op map_select_ops[] = {{.name = "BatchNormalization",
                               .max_in = 5,
                               .min_out = 1,
                               .max_out = 5,
+                              .flags = OP_EPILOGUE,
                               .attributes = norm_attributes,
                               .upgrade = norm_upgrade,
                               .infer = norm_infer,

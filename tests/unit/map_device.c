@@ -227,6 +227,15 @@ static void others(void **state) {
     const char *norm = "graph t(x: float32[2,5,6,7], s: float32[5], b: float32[5], m: float32[5], v: float32[5]) {"
                        " y = BatchNormalization(x, s, b, m, v) } -> y";
     assert_int_equal(ops_compare(norm, 5, t, 1e-5, 1e-6), 0);
+    braid_tensor r[6] = {ops_random("x", BRAID_FLOAT16, 4, image),
+                         ops_random("s", BRAID_FLOAT32, 1, channels),
+                         ops_random("b", BRAID_FLOAT32, 1, channels),
+                         ops_random("m", BRAID_FLOAT32, 1, channels),
+                         ops_random_full("v", BRAID_FLOAT32, 1, channels, 0.1, 2, false),
+                         ops_random("z", BRAID_FLOAT16, 1, image + 3)};
+    const char *tail = "graph t(x: float16[2,5,6,7], s: float32[5], b: float32[5], m: float32[5], v: float32[5],"
+                       " z: float16[7]) { n = BatchNormalization(x, s, b, m, v)\n a = Add(n, z)\n y = Relu(a) } -> y";
+    assert_int_equal(ops_compare(tail, 6, r, 3e-3, 2e-3), 0);
     braid_tensor x = ops_random("x", BRAID_FLOAT32, 4, image);
     assert_int_equal(
         ops_compare("graph t(x: float32[2,5,6,7]) { y, m = Dropout(x)\n z = Relu(y) } -> z, m", 1, &x, 0, 0), 0);
