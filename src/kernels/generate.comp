@@ -21,7 +21,9 @@ void main() {
     FLAT_FOR(o, row.r.outputs, p) {
         uint64_t v = row.r.on;
         if (MODE != GENERATE_FILL) {
-            int64_t ahead = int64_t(o % row.r.columns) - int64_t(o / row.r.columns % row.r.rows);
+            uint column = o, line = divide_step(column, row.r.columns);
+            divide_step(line, row.r.rows);
+            int64_t ahead = int64_t(column) - int64_t(line);
             if (MODE == GENERATE_EYE) {
                 v = ahead == k ? row.r.on : row.r.off;
             } else {

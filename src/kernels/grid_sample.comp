@@ -95,8 +95,8 @@ void main() {
     ivec3 size = ivec3(row.r.size[0], row.r.size[1], row.r.size[2]);
     uint volume = uint(size.x * size.y * size.z);
     FLAT_FOR(o, row.r.outputs, p) {
-        uint point = o % row.r.points, plane = o / row.r.points, n = plane / row.r.channels;
-        uint at = (n * row.r.points + point) * uint(RANK);
+        uint point = o, plane = divide_step(point, row.r.points), n = divide(plane, row.r.channels);
+        uint at = (n * row.r.points.by + point) * uint(RANK);
         taps tx = place_point(cell_get(grid, at), size.z);
         taps ty = no_taps(), tz = no_taps();
         if (RANK > 1) ty = place_point(cell_get(grid, at + 1u), size.y);

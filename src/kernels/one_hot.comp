@@ -23,11 +23,11 @@ void main() {
     row_ref row = row_ref(p.row);
     uint64_t indices = operand_address(row.r.indices, p), values = operand_address(row.r.values, p);
     uint64_t y = operand_address(row.r.y, p);
-    uint inner = row.r.inner, depth = row.r.depth;
+    divider inner = row.r.inner, depth = row.r.depth;
     FLAT_FOR(o, row.r.outputs, p) {
-        uint line = o / inner, at = line % depth;
-        int64_t index = index_at(indices, line / depth * inner + o % inner);
-        if (index < 0l) index += int64_t(depth);
+        uint i = o, at = divide_step(i, inner), outer = divide_step(at, depth);
+        int64_t index = index_at(indices, outer * inner.by + i);
+        if (index < 0l) index += int64_t(depth.by);
         store_bits(y, o, BYTES, load_bits(values, index == int64_t(at) ? 1u : 0u, BYTES));
     }
 }

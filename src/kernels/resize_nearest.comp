@@ -21,22 +21,17 @@ void main() {
     table_ref ta = table_ref(operand_address(row.r.table[0], p));
     table_ref tb = table_ref(operand_address(row.r.table[1], p));
     table_ref tc = table_ref(operand_address(row.r.table[2], p));
-    uint inner = row.r.inner;
+    divider inner = row.r.inner;
     uvec3 size = uvec3(row.r.size[0], row.r.size[1], row.r.size[2]);
-    uvec3 extent = uvec3(row.r.extent[0], row.r.extent[1], row.r.extent[2]);
     CELL off = CELL(packUint2x32(uvec2(row.r.extrapolation[0], row.r.extrapolation[1])));
     FLAT_FOR(o, row.r.outputs, p) {
-        uint i = o % inner, rest = o / inner;
-        uint c = rest % extent.z;
-        rest /= extent.z;
-        uint b = rest % extent.y;
-        rest /= extent.y;
-        uint a = rest % extent.x, outer = rest / extent.x;
+        uint i = o, c = divide_step(i, inner), b = divide_step(c, row.r.extent[2]);
+        uint a = divide_step(b, row.r.extent[1]), outer = divide_step(a, row.r.extent[0]);
         ivec3 at = ivec3(ta.v[a], tb.v[b], tc.v[c]);
         CELL v = off;
         if (all(notEqual(at, ivec3(RESIZE_OFF)))) {
             uint line = (outer * size.x + uint(at.x)) * size.y + uint(at.y);
-            v = cell_in(x).v[(line * size.z + uint(at.z)) * inner + i];
+            v = cell_in(x).v[(line * size.z + uint(at.z)) * inner.by + i];
         }
         cell_out(y).v[o] = v;
     }

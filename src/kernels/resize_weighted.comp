@@ -60,16 +60,12 @@ void main() {
     uint64_t x = operand_address(row.r.x, p), y = operand_address(row.r.y, p);
     uint64_t ta = operand_address(row.r.table[0], p), tb = operand_address(row.r.table[1], p);
     uint64_t tc = operand_address(row.r.table[2], p);
-    uint inner = row.r.inner;
+    divider inner = row.r.inner;
     ivec3 last = ivec3(row.r.size[0], row.r.size[1], row.r.size[2]) - 1;
-    uvec3 extent = uvec3(row.r.extent[0], row.r.extent[1], row.r.extent[2]);
+    uvec3 extent = uvec3(row.r.extent[0].by, row.r.extent[1].by, row.r.extent[2].by);
     FLAT_FOR(o, row.r.outputs, p) {
-        uint i = o % inner, rest = o / inner;
-        uint c = rest % extent.z;
-        rest /= extent.z;
-        uint b = rest % extent.y;
-        rest /= extent.y;
-        uint a = rest % extent.x, outer = rest / extent.x;
+        uint i = o, c = divide_step(i, inner), b = divide_step(c, row.r.extent[2]);
+        uint a = divide_step(b, row.r.extent[1]), outer = divide_step(a, row.r.extent[0]);
         axis_place at_a = axis_place(first_ref(ta).v[a], extent.x + a * uint(TAPS_A));
         axis_place at_b = axis_place(first_ref(tb).v[b], extent.y + b * uint(TAPS_B));
         axis_place at_c = axis_place(first_ref(tc).v[c], extent.z + c * uint(TAPS_C));
@@ -77,7 +73,7 @@ void main() {
             cell_put(y, o, finish(uintBitsToFloat(row.r.extrapolation[0])));
             continue;
         }
-        line_place l = line_place(x, weight_ref(tc), at_c, last.z, inner);
+        line_place l = line_place(x, weight_ref(tc), at_c, last.z, inner.by);
         float sum = 0.0;
         for (int s = 0; s < TAPS_A; s++) {
             float wa = weight_ref(ta).v[at_a.weights + uint(s)];
@@ -87,7 +83,7 @@ void main() {
             for (int t = 0; t < TAPS_B; t++) {
                 float wb = weight_ref(tb).v[at_b.weights + uint(t)];
                 uint line = plane * uint(last.y + 1) + uint(clamp(at_b.first + t, 0, last.y));
-                if (wb != 0.0) part += wb * weigh_line(l, line * uint(last.z + 1) * inner + i);
+                if (wb != 0.0) part += wb * weigh_line(l, line * uint(last.z + 1) * inner.by + i);
             }
             sum += wa * part;
         }

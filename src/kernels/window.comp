@@ -28,8 +28,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer in
 
 struct window_result {
     float value;
-    uint found; // elements seen
-    int at;     // of the maximum, within the plane
+    int at; // of the maximum, within the plane; -1: none yet. Only kept for indices
 };
 
 float power_of(float v, float exponent) {
@@ -41,18 +40,22 @@ float root_of(float v, float exponent) {
     return exponent == 1.0 ? v : exponent == 2.0 ? sqrt(v) : b_pow(v, 1.0 / exponent);
 }
 
-// Takes one element into the result; a NaN beats any number.
-void window_take(inout window_result s, float v, int at, float exponent) {
-    if (KIND == WINDOW_MAX) {
-        bool better = s.at < 0 || (!cell_is_nan(s.value) && (cell_is_nan(v) || v > s.value));
-        if (better) {
-            s.value = v;
-            s.at = at;
-        }
-    } else {
-        s.value += KIND == WINDOW_LP ? power_of(v, exponent) : v;
-        s.found++;
+// A maximum over a window without gaps needs no test of the border: what a clamped tap reads is in the window as well.
+const bool WITH_INDICES = (FLAGS & WINDOW_INDICES) != 0u;
+const bool BORDER_COUNTS = KIND != WINDOW_MAX || WITH_INDICES || DILATION_D * DILATION_H * DILATION_W != 1;
+
+// Takes one element into the result; a NaN beats any number, and stays.
+void window_take(inout window_result s, float v, int at, bool inside, float exponent) {
+    if (KIND != WINDOW_MAX) {
+        float part = KIND == WINDOW_LP ? power_of(v, exponent) : v;
+        s.value += inside ? part : 0.0;
+        return;
     }
+    bool better = v > s.value || cell_is_nan(v);
+    if (WITH_INDICES) better = s.at < 0 || (better && !cell_is_nan(s.value));
+    if (BORDER_COUNTS) better = better && inside;
+    s.value = better ? v : s.value;
+    if (WITH_INDICES) s.at = better ? at : s.at;
 }
 
 // Taps that lie below `limit`, those in the leading padding included.
@@ -60,15 +63,19 @@ int taps_below(int start, int count, int dilation, int limit) {
     return start >= limit ? 0 : min(count, (limit - 1 - start) / dilation + 1);
 }
 
+// Taps of an axis that the mean divides by: those inside the input, or with the explicit padding.
+int taps_counted(int start, int count, int dilation, int size, int end) {
+    if ((FLAGS & WINDOW_COUNT_PAD) != 0u) return taps_below(start, count, dilation, size + end);
+    return max(taps_below(start, count, dilation, size) - taps_below(start, count, dilation, 0), 0);
+}
+
 float window_finish(window_result s, row_ref row, ivec3 start) {
     if (KIND == WINDOW_MAX) return s.value;
     if (KIND == WINDOW_LP) return root_of(s.value, row.r.exponent);
-    uint n = s.found;
-    if ((FLAGS & WINDOW_COUNT_PAD) != 0u)
-        n = uint(taps_below(start.x, KERNEL_D, DILATION_D, int(row.r.size[0]) + row.r.end[0]) *
-                 taps_below(start.y, KERNEL_H, DILATION_H, int(row.r.size[1]) + row.r.end[1]) *
-                 taps_below(start.z, KERNEL_W, DILATION_W, int(row.r.size[2]) + row.r.end[2]));
-    return n == 0u ? 0.0 : s.value / float(n);
+    int n = taps_counted(start.x, KERNEL_D, DILATION_D, int(row.r.size[0]), row.r.end[0]) *
+            taps_counted(start.y, KERNEL_H, DILATION_H, int(row.r.size[1]), row.r.end[1]) *
+            taps_counted(start.z, KERNEL_W, DILATION_W, int(row.r.size[2]), row.r.end[2]);
+    return n == 0 ? 0.0 : s.value / float(n);
 }
 
 int64_t stored_index(row_ref row, uint plane, int at) {
@@ -78,21 +85,22 @@ int64_t stored_index(row_ref row, uint plane, int at) {
     return int64_t(plane) * int64_t(d * h * w) + int64_t(i);
 }
 
+// Every tap loads, at an index clamped to the input, so that loads need not wait for tests.
 window_result window_at(row_ref row, uint64_t x, uint base, ivec3 start) {
-    window_result s = window_result(KIND == WINDOW_MAX ? CELL_LOWEST : 0.0, 0u, -1);
+    window_result s = window_result(KIND == WINDOW_MAX ? CELL_LOWEST : 0.0, -1);
     ivec3 size = ivec3(row.r.size[0], row.r.size[1], row.r.size[2]);
     float exponent = row.r.exponent;
     for (int d = 0; d < KERNEL_D; d++) {
         int z = start.x + d * DILATION_D;
-        if (z < 0 || z >= size.x) continue;
+        bool in_z = uint(z) < uint(size.x);
+        int plane = clamp(z, 0, size.x - 1) * size.y;
         for (int h = 0; h < KERNEL_H; h++) {
             int y = start.y + h * DILATION_H;
-            if (y < 0 || y >= size.y) continue;
-            int line = (z * size.y + y) * size.z;
+            bool in_y = in_z && uint(y) < uint(size.y);
+            int line = (plane + clamp(y, 0, size.y - 1)) * size.z;
             for (int w = 0; w < KERNEL_W; w++) {
-                int i = start.z + w * DILATION_W;
-                if (i < 0 || i >= size.z) continue;
-                window_take(s, cell_get(x, base + uint(line + i)), line + i, exponent);
+                int i = start.z + w * DILATION_W, at = line + clamp(i, 0, size.z - 1);
+                window_take(s, cell_get(x, base + uint(at)), at, in_y && uint(i) < uint(size.z), exponent);
             }
         }
     }
@@ -105,13 +113,10 @@ void main() {
     row_ref row = row_ref(p.row);
     uint64_t x = operand_address(row.r.x, p), y = operand_address(row.r.y, p);
     uint64_t indices = operand_address(row.r.indices, p);
-    uint depth = row.r.extent[0], height = row.r.extent[1], width = row.r.extent[2];
+    divider depth = row.r.extent[0], height = row.r.extent[1], width = row.r.extent[2];
     uint volume = row.r.size[0] * row.r.size[1] * row.r.size[2];
     FLAT_FOR(o, row.r.outputs, p) {
-        uint w = o % width, rest = o / width;
-        uint h = rest % height;
-        rest /= height;
-        uint d = rest % depth, plane = rest / depth;
+        uint w = o, h = divide_step(w, width), d = divide_step(h, height), plane = divide_step(d, depth);
         ivec3 start = ivec3(int(d) * STRIDE_D - row.r.begin[0], int(h) * STRIDE_H - row.r.begin[1],
                             int(w) * STRIDE_W - row.r.begin[2]);
         window_result s = window_at(row, x, plane * volume, start);

@@ -3,6 +3,17 @@
  */
 #include "ops/flat.h"
 
+/* Bytes of all inputs and outputs of the node. */
+static uint64_t traffic(const lowering *l) {
+    uint64_t total = 0;
+    size_t bytes;
+    for (int i = 0; i < l->node->n_in; i++)
+        if (lower_in(l, i) && tensor_type_bytes(lower_in(l, i), &bytes)) total += bytes;
+    for (int i = 0; i < l->node->n_out; i++)
+        if (lower_out(l, i) && tensor_type_bytes(lower_out(l, i), &bytes)) total += bytes;
+    return total;
+}
+
 step *flat_step(lowering *l, const char *kernel, const void *row, size_t row_bytes, int64_t outputs) {
     /* A software device wants few fat groups. A GPU wants enough groups to fill it before work is put in sequence. */
     uint32_t group = l->device->software ? 64 : 256;
@@ -11,6 +22,8 @@ step *flat_step(lowering *l, const char *kernel, const void *row, size_t row_byt
     uint64_t tile = (uint64_t)group * per, tiles = ((uint64_t)outputs + tile - 1) / tile;
     step *s = lower_step(l, kernel, row, row_bytes, tiles, group);
     if (!s || lower_spec(l, s, SPEC_FIRST, per) != BRAID_OK) return NULL;
+    s->bytes = traffic(l);
+    s->flops = (uint64_t)outputs;
     return s;
 }
 

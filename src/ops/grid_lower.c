@@ -15,16 +15,18 @@ braid_status grid_sample_lower(lowering *l) {
     grid_attributes a;
     TRY(grid_read(l->node, &a, l->err));
     int rank = x->rank - 2;
-    row_grid_sample row = {.channels = (uint32_t)x->dims[1], .points = 1};
+    row_grid_sample row = {.channels = divider_of((uint32_t)x->dims[1])};
+    uint32_t points = 1;
     int64_t outputs = y->dims[0] * y->dims[1];
     for (int i = 0; i < GRID_AXES; i++) {
         int axis = i - (GRID_AXES - rank);
         row.size[i] = axis < 0 ? 1 : (uint32_t)x->dims[axis + 2];
         if (axis < 0) continue;
-        row.points *= (uint32_t)y->dims[axis + 2];
+        points *= (uint32_t)y->dims[axis + 2];
         outputs *= y->dims[axis + 2];
     }
     row.outputs = (uint32_t)outputs;
+    row.points = divider_of(points);
     step *s = flat_step(l, kernel, &row, sizeof row, outputs);
     if (!s) return error_memory(l->err);
     TRY(lower_spec(l, s, FLAT_SPEC, (uint32_t)a.mode));

@@ -19,11 +19,10 @@ static braid_status generate(lowering *l, row_generate *row, uint32_t mode, bool
     int64_t outputs;
     if (bytes == 0 || !flat_fits(y) || !tensor_type_count(y, &outputs)) return BRAID_UNSUPPORTED;
     row->outputs = (uint32_t)outputs;
-    row->rows = y->rank >= 2 ? (uint32_t)y->dims[y->rank - 2] : 1;
-    row->columns = y->rank >= 1 ? (uint32_t)y->dims[y->rank - 1] : 1;
+    row->rows = divider_of(y->rank >= 2 ? (uint32_t)y->dims[y->rank - 2] : 1);
+    row->columns = divider_of(y->rank >= 1 ? (uint32_t)y->dims[y->rank - 1] : 1);
     step *s = flat_step(l, "generate", row, sizeof *row, outputs);
     if (!s) return error_memory(l->err);
-    s->bytes = (uint64_t)outputs * bytes * (reads ? 2 : 1);
     TRY(lower_spec(l, s, FLAT_SPEC, mode));
     TRY(lower_spec(l, s, FLAT_SPEC + 1, bytes));
     if (reads) {
@@ -78,10 +77,10 @@ braid_status one_hot_lower(lowering *l) {
         return BRAID_UNSUPPORTED;
     TRY(axis_normalise(node_int(l->node, "axis", -1), y->rank, &axis, l->err));
     for (int i = axis + 1; i < y->rank; i++) inner *= y->dims[i];
-    row_one_hot row = {.outputs = (uint32_t)outputs, .depth = (uint32_t)y->dims[axis], .inner = (uint32_t)inner};
+    row_one_hot row = {.outputs = (uint32_t)outputs, .depth = divider_of((uint32_t)y->dims[axis]),
+                       .inner = divider_of((uint32_t)inner)};
     step *s = flat_step(l, "one_hot", &row, sizeof row, outputs);
     if (!s) return error_memory(l->err);
-    s->bytes = (uint64_t)outputs * bytes;
     TRY(lower_spec(l, s, FLAT_SPEC, x->type));
     TRY(lower_spec(l, s, FLAT_SPEC + 1, bytes));
     TRY(lower_operand_in(l, s, offsetof(row_one_hot, indices), 0));
@@ -101,7 +100,6 @@ braid_status reverse_sequence_lower(lowering *l) {
     for (int i = 0; i < 2; i++) row.dims[i] = (uint32_t)x->dims[i];
     step *s = flat_step(l, "reverse", &row, sizeof row, outputs);
     if (!s) return error_memory(l->err);
-    s->bytes = 2 * (uint64_t)outputs * bytes;
     TRY(lower_spec(l, s, FLAT_SPEC, bytes));
     TRY(lower_spec(l, s, FLAT_SPEC + 1, (uint32_t)time));
     TRY(lower_operand_in(l, s, offsetof(row_reverse, x), 0));

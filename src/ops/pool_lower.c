@@ -20,6 +20,7 @@ static bool fits_device(const pool_window *w, const int64_t size[POOL_AXES]) {
     return taps <= WINDOW_TAPS;
 }
 
+/* False: a case for the CPU, among them windows over nothing but padding. */
 static bool fill_row(lowering *l, pool_window *w, row_window *row) {
     const tensor_type *x = lower_in(l, 0);
     int64_t size[POOL_AXES], out, outputs = x->dims[0] * x->dims[1];
@@ -29,12 +30,12 @@ static bool fill_row(lowering *l, pool_window *w, row_window *row) {
         if (pool_fit(w, a, size[a], &out, NULL) != BRAID_OK) return false;
         outputs *= out;
         row->size[a] = (uint32_t)size[a];
-        row->extent[a] = (uint32_t)out;
+        row->extent[a] = divider_of((uint32_t)out);
         row->begin[a] = (int32_t)w->axis[a].begin;
         row->end[a] = (int32_t)w->axis[a].end;
     }
     row->outputs = (uint32_t)outputs;
-    return fits_device(w, size);
+    return fits_device(w, size) && (outputs == 0 || size[0] * size[1] * size[2] > 0);
 }
 
 static braid_status add_spec(lowering *l, step *s, const pool_window *w, uint32_t kind, uint32_t flags) {
@@ -64,6 +65,7 @@ braid_status pool_lower(lowering *l) {
                      (node_int(l->node, "count_include_pad", 0) ? WINDOW_COUNT_PAD : 0);
     step *s = flat_step(l, kernel, &row, sizeof row, row.outputs);
     if (!s) return error_memory(l->err);
+    for (int a = 0; a < POOL_AXES; a++) s->flops *= (uint64_t)w.axis[a].kernel;
     TRY(add_spec(l, s, &w, kind, flags));
     TRY(lower_operand_in(l, s, offsetof(row_window, x), 0));
     if (y) TRY(lower_operand_out(l, s, offsetof(row_window, y), 0));

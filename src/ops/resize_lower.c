@@ -128,6 +128,7 @@ static braid_status add_tables(lowering *l, const resize_plan *p, step *s, const
     for (int k = 0; k < 3; k++) {
         size_t at = offsetof(row_resize, table) + (size_t)k * sizeof(operand);
         TRY(lower_operand(l, s, at, u[k].storage, 0, u[k].bytes, ACCESS_READ));
+        s->flops *= (uint64_t)u[k].taps;
         if (p->a.mode != RESIZE_NEAREST) TRY(lower_spec(l, s, (uint32_t)(FLAT_SPEC + k), (uint32_t)u[k].taps));
     }
     return BRAID_OK;
@@ -163,10 +164,10 @@ braid_status resize_lower(lowering *l) {
     TRY(plan_inputs(l, &p, &known));
     if (!known || !plan_axes(&p)) return BRAID_UNSUPPORTED;
     if (p.n == 0 && p.rank > 0) return lower_alias(l, 0, 0);
-    row_resize row = {.outputs = (uint32_t)outputs, .inner = (uint32_t)inner_of(&p)};
+    row_resize row = {.outputs = (uint32_t)outputs, .inner = divider_of((uint32_t)inner_of(&p))};
     for (int k = 0; k < 3; k++) {
         row.size[k] = (uint32_t)p.merged[k].in;
-        row.extent[k] = (uint32_t)p.merged[k].out;
+        row.extent[k] = divider_of((uint32_t)p.merged[k].out);
     }
     if (outputs == 0) return BRAID_OK;
     set_extrapolation(&p, x->type, &row);

@@ -1,12 +1,13 @@
 #ifndef BRAID_ROW_GRID_H
 #define BRAID_ROW_GRID_H
-#include "../abi.h"
+#include "divide.h"
 
 ROW_BEGIN(grid_sample)
     row_header header;
     operand x, grid, y;
-    uint outputs, channels, points, reserved; /* points: positions of one batch element */
-    uint size[4]; /* of x, depth first; the last is unused */
+    uint outputs;
+    divider channels, points; /* points: positions of one batch element */
+    uint size[3];             /* of x, depth first */
 ROW_END(grid_sample)
 
 ROW_BEGIN(affine_grid)

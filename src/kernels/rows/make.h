@@ -1,6 +1,6 @@
 #ifndef BRAID_ROW_MAKE_H
 #define BRAID_ROW_MAKE_H
-#include "../abi.h"
+#include "divide.h"
 
 /* ConstantOfShape, EyeLike, Trilu. `on` and `off` are the bits of an element. */
 ROW_BEGIN(generate)
@@ -8,7 +8,9 @@ ROW_BEGIN(generate)
     operand x, shift, y; /* x: Trilu's input; shift: its k, absent where `k` is it */
     int64_t k;
     uint64_t on, off;
-    uint outputs, rows, columns, reserved;
+    uint outputs;
+    divider rows, columns;
+    uint reserved;
 ROW_END(generate)
 
 #define GENERATE_FILL 0u
@@ -26,7 +28,9 @@ ROW_END(range)
 ROW_BEGIN(one_hot)
     row_header header;
     operand indices, values, y;
-    uint outputs, depth, inner, reserved;
+    uint outputs;
+    divider depth, inner;
+    uint reserved;
 ROW_END(one_hot)
 
 /* x and y are [dims[0]][dims[1]][inner]. */

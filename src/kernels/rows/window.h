@@ -1,13 +1,13 @@
 #ifndef BRAID_ROW_WINDOW_H
 #define BRAID_ROW_WINDOW_H
-#include "../abi.h"
+#include "divide.h"
 
 ROW_BEGIN(window)
     row_header header;
     operand x, y, indices; /* y and indices may be absent */
     uint outputs;
     uint size[3];   /* input, depth first */
-    uint extent[3]; /* output */
+    divider extent[3]; /* output */
     int begin[3];   /* padding */
     int end[3];
     float exponent; /* of LpPool */
