@@ -127,16 +127,23 @@ static braid_status find_exports(segment *seg, braid_error *err) {
 
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, plan *ready, braid_error *err) {
     plan_options options = {.device = s->traits};
+    uint64_t start = clock_ns();
     seg->p = ready;
     if (!seg->p) TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));
     if (seg->p->n_host_nodes) return error_set(err, BRAID_INTERNAL, "a device segment holds a node without a kernel");
+    uint64_t planned = clock_ns();
     TRY(weights_place(s->weights, seg->p, &seg->constants, err));
+    uint64_t uploaded = clock_ns();
     TRY(plan_encode(seg->p, 1, err));
     if (s->verify) TRY(plan_verify(seg->p, 1, err));
     TRY(allocate(s, seg, err));
     if (seg->p->rows_bytes) TRY(gpu_upload(s->device->gpu, &seg->rows, 0, seg->p->rows_bytes, fill_rows, seg->p, err));
     TRY(find_exports(seg, err));
-    return record(s, seg, err);
+    TRY(record(s, seg, err));
+    log_line(&s->log, BRAID_LOG_INFO, "segment of %d steps: planned in %.1f ms, weights %.1f ms, recorded %.1f ms",
+             seg->p->n_steps, (double)(planned - start) / 1e6, (double)(uploaded - planned) / 1e6,
+             (double)(clock_ns() - uploaded) / 1e6);
+    return BRAID_OK;
 }
 
 void segment_free(braid_session *s, segment *seg) {

@@ -108,7 +108,10 @@ static braid_status session_init(braid_session *s, const braid_session_options *
         s->traits = gpu_traits(s->device->gpu);
         TRY(weights_new(s->device, &s->weights, err));
     }
+    uint64_t start = clock_ns();
     TRY(make_base(s, o, err));
+    log_line(&s->log, BRAID_LOG_INFO, "base graph of %d nodes in %.1f ms", s->base->n_nodes,
+             (double)(clock_ns() - start) / 1e6);
     return plan_early(s, err);
 }
 

@@ -415,11 +415,16 @@ static braid_status keep_all_values(graph *g, braid_error *err) {
 
 static braid_status stage_build(braid_session *s, stage *st, const graph *g, bool baked, braid_error *err) {
     pass_options options = {0};
+    uint64_t start = clock_ns();
     TRY(specialise(g, st->key_types, st->key_values, st->memory, &st->g, err));
     TRY(fold_all(st->memory, &options, &st->g, err));
     if (!s->no_fuse && s->traits) TRY(pass_run("fuse", st->g, st->memory, &options, &st->g, err));
     if (s->keep_all) TRY(keep_all_values(st->g, err));
-    return compile_stage(s, st, baked, err);
+    uint64_t folded = clock_ns();
+    TRY(compile_stage(s, st, baked, err));
+    log_line(&s->log, BRAID_LOG_INFO, "stage of %d nodes: passes %.1f ms, compiled in %.1f ms", st->g->n_nodes,
+             (double)(folded - start) / 1e6, (double)(clock_ns() - folded) / 1e6);
+    return BRAID_OK;
 }
 
 braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, const place *in, bool baked, stage **out,
