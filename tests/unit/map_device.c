@@ -249,10 +249,29 @@ static void others(void **state) {
     assert_int_equal(ops_compare(chain, 2, g, 1e-5, 1e-6), 0);
 }
 
+/* A matmul's epilogue with operands that vary along the outer batch, the row, the column and with none. */
+static void epilogues(void **state) {
+    (void)state;
+    int64_t a[] = {2, 3, 5, 7}, b[] = {7, 4}, mask[] = {2, 1, 1, 4}, rows[] = {5, 1}, image[] = {1, 3, 6, 6},
+            kernel[] = {4, 3, 3, 3}, shift[] = {4, 1, 1};
+    braid_tensor t[4] = {ops_random("a", BRAID_FLOAT32, 4, a), ops_random("b", BRAID_FLOAT32, 2, b),
+                         ops_random("m", BRAID_FLOAT32, 4, mask), ops_random("r", BRAID_INT32, 2, rows)};
+    const char *product = "graph t(a: float32[2,3,5,7], b: float32[7,4], m: float32[2,1,1,4], r: int32[5,1]) {"
+                          " p = MatMul(a, b)\n q = Add(p, m)\n f = Cast(r) {to = 1}\n s = Mul(q, f)\n"
+                          " y = Tanh(s) } -> y";
+    assert_int_equal(ops_compare(product, 4, t, 1e-5, 1e-5), 0);
+    braid_tensor c[3] = {ops_random("x", BRAID_FLOAT32, 4, image), ops_random("w", BRAID_FLOAT32, 4, kernel),
+                         ops_random("h", BRAID_FLOAT32, 3, shift)};
+    const char *conv = "graph t(x: float32[1,3,6,6], w: float32[4,3,3,3], h: float32[4,1,1]) {"
+                       " c = Conv(x, w)\n d = Add(c, h)\n g = Sigmoid(d)\n y = Mul(d, g) } -> y";
+    assert_int_equal(ops_compare(conv, 3, c, 1e-5, 1e-5), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(float_unary),  cmocka_unit_test(float_binary), cmocka_unit_test(int_binary),
-        cmocka_unit_test(int_unary),    cmocka_unit_test(casts),        cmocka_unit_test(float64),
-        cmocka_unit_test(broadcasting), cmocka_unit_test(sizes),        cmocka_unit_test(others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(float_unary),  cmocka_unit_test(float_binary),
+                                       cmocka_unit_test(int_binary),   cmocka_unit_test(int_unary),
+                                       cmocka_unit_test(casts),        cmocka_unit_test(float64),
+                                       cmocka_unit_test(broadcasting), cmocka_unit_test(sizes),
+                                       cmocka_unit_test(others),       cmocka_unit_test(epilogues)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
