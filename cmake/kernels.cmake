@@ -2,9 +2,15 @@
 # FILE_NAME built with these definitions; a kernel without such a line makes the module FILE.
 find_program(GLSLANG glslangValidator HINTS ${CMAKE_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
 find_program(GLSLANG glslangValidator REQUIRED)
+set(glslang ${GLSLANG})
+# PyPI's program is a Python script around the real one: ten times slower to start.
+file(GLOB real_glslang ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/cmeel.prefix/bin/glslangValidator)
+if(real_glslang AND GLSLANG MATCHES "/.venv/bin/")
+    get_filename_component(prefix ${real_glslang} DIRECTORY)
+    set(glslang ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${prefix}/../lib ${real_glslang})
+endif()
 
 file(GLOB kernel_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*.comp)
-file(GLOB_RECURSE kernel_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*.glsl ${CMAKE_SOURCE_DIR}/src/kernels/*.h)
 set(shader_dir ${CMAKE_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${shader_dir})
 
@@ -13,8 +19,10 @@ function(add_kernel_module file name)
     set(header ${shader_dir}/${name}.spv.h)
     add_custom_command(
         OUTPUT ${header}
-        COMMAND ${GLSLANG} --quiet -V --target-env vulkan1.3 -I${CMAKE_SOURCE_DIR}/src/kernels ${ARGN} --vn spirv_${name} ${file} -o ${header}
-        DEPENDS ${file} ${kernel_headers}
+        COMMAND ${glslang} --quiet -V --target-env vulkan1.3 -I${CMAKE_SOURCE_DIR}/src/kernels ${ARGN} --vn spirv_${name}
+                --depfile ${header}.d ${file} -o ${header}
+        DEPENDS ${file}
+        DEPFILE ${header}.d
         COMMENT "glslang ${name}" VERBATIM)
     set(modules ${modules} ${name} PARENT_SCOPE)
 endfunction()
