@@ -63,8 +63,8 @@ static braid_status add_step(lowering *l, const loss_job *job, const log_scores 
 
 static braid_status bind_labels(lowering *l, step *s, const log_scores *from) {
     TRY(lower_operand(l, s, offsetof(row_loss, scores), from->storage, 0, from->bytes, ACCESS_READ));
-    TRY(lower_operand_in(l, s, offsetof(row_loss, labels), 1));
-    return lower_operand_in(l, s, offsetof(row_loss, weights), 2);
+    TRY(row_read(l, s, offsetof(row_loss, labels), 1));
+    return row_read(l, s, offsetof(row_loss, weights), 2);
 }
 
 static braid_status reduced(lowering *l, const loss_job *job, const log_scores *from) {
@@ -77,7 +77,7 @@ static braid_status reduced(lowering *l, const loss_job *job, const log_scores *
     TRY(lower_operand(l, s, offsetof(row_loss, partials), partials, 0, tiles * 8, ACCESS_WRITE));
     TRY(add_step(l, job, from, 2, tiles, 1, &s));
     TRY(lower_operand(l, s, offsetof(row_loss, partials), partials, 0, tiles * 8, ACCESS_READ));
-    return lower_operand_out(l, s, offsetof(row_loss, y), 0);
+    return row_write(l, s, offsetof(row_loss, y), 0);
 }
 
 braid_status loss_lower(lowering *l) {
@@ -93,5 +93,5 @@ braid_status loss_lower(lowering *l) {
     if (job.reduction != LOSS_NONE) return reduced(l, &job, &from);
     TRY(add_step(l, &job, &from, 0, 1024, ((uint64_t)labels + 1023) / 1024, &s));
     TRY(bind_labels(l, s, &from));
-    return lower_operand_out(l, s, offsetof(row_loss, y), 0);
+    return row_write(l, s, offsetof(row_loss, y), 0);
 }

@@ -63,12 +63,12 @@ static braid_status specialise(lowering *l, step *s, const norm_job *job, const 
 
 /* Mean and inverse are written by the side; a node that wants them beside a row without elements has no kernel. */
 static braid_status bind(lowering *l, step *s) {
-    TRY(lower_operand_in(l, s, offsetof(row_norm, x), 0));
-    TRY(lower_operand_out(l, s, offsetof(row_norm, y), 0));
-    TRY(lower_operand_in(l, s, offsetof(row_norm, scale), 1));
-    TRY(lower_operand_in(l, s, offsetof(row_norm, bias), 2));
-    if (lower_out(l, 1)) TRY(lower_operand_out(l, s, offsetof(row_norm, mean), 1));
-    if (lower_out(l, 2)) TRY(lower_operand_out(l, s, offsetof(row_norm, inverse), 2));
+    TRY(row_read(l, s, offsetof(row_norm, x), 0));
+    TRY(row_write(l, s, offsetof(row_norm, y), 0));
+    TRY(row_read(l, s, offsetof(row_norm, scale), 1));
+    TRY(row_read(l, s, offsetof(row_norm, bias), 2));
+    if (lower_out(l, 1)) TRY(row_write(l, s, offsetof(row_norm, mean), 1));
+    if (lower_out(l, 2)) TRY(row_write(l, s, offsetof(row_norm, inverse), 2));
     return BRAID_OK;
 }
 
@@ -111,7 +111,7 @@ braid_status lrn_lower(lowering *l) {
     step *s = lower_step(l, "lrn", &row, sizeof row, ((uint64_t)elements + group - 1) / group, group);
     if (!s) return BRAID_HOST_MEMORY;
     TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));
-    TRY(lower_operand_in(l, s, offsetof(row_lrn, x), 0));
+    TRY(row_read(l, s, offsetof(row_lrn, x), 0));
     s->flops = (uint64_t)elements * (uint64_t)(2 * size + 30);
-    return lower_operand_out(l, s, offsetof(row_lrn, y), 0);
+    return row_write(l, s, offsetof(row_lrn, y), 0);
 }

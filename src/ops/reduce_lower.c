@@ -70,8 +70,8 @@ static uint64_t count_chunks(const device_traits *d, const row_view *v, const ro
 static braid_status whole(lowering *l, const reduce_plan *r, const row_view *v, const row_layout *layout) {
     step *s;
     TRY(add_step(l, r, v, layout, 0, (uint64_t)v->length, 1, &s));
-    TRY(lower_operand_in(l, s, offsetof(row_reduce, x), 0));
-    return lower_operand_out(l, s, offsetof(row_reduce, y), 0);
+    TRY(row_read(l, s, offsetof(row_reduce, x), 0));
+    return row_write(l, s, offsetof(row_reduce, y), 0);
 }
 
 static braid_status chunked(lowering *l, const reduce_plan *r, const row_view *v, const row_layout *layout,
@@ -85,12 +85,12 @@ static braid_status chunked(lowering *l, const reduce_plan *r, const row_view *v
                          .keep = {{.size = rows, .stride = 1}}, .reduce = {{.size = (int64_t)chunks, .stride = rows}}};
     int32_t scratch = lower_scratch(l, bytes);
     TRY(add_step(l, r, v, layout, 1, chunk, chunks, &s));
-    TRY(lower_operand_in(l, s, offsetof(row_reduce, x), 0));
+    TRY(row_read(l, s, offsetof(row_reduce, x), 0));
     TRY(lower_operand(l, s, offsetof(row_reduce, y), scratch, 0, bytes, ACCESS_WRITE));
     row_layout_make(l->device, &partials, false, 0, &second);
     TRY(add_step(l, r, &partials, &second, 2, chunks, 1, &s));
     TRY(lower_operand(l, s, offsetof(row_reduce, x), scratch, 0, bytes, ACCESS_READ));
-    return lower_operand_out(l, s, offsetof(row_reduce, y), 0);
+    return row_write(l, s, offsetof(row_reduce, y), 0);
 }
 
 static braid_status lower_view(lowering *l, reduce_plan *r, const row_view *v) {

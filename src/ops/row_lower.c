@@ -98,3 +98,18 @@ braid_status row_layout_spec(lowering *l, step *s, const row_layout *a, const ro
     TRY(lower_spec(l, s, SPEC_VALUES, a->values));
     return lower_spec(l, s, SPEC_VECTOR, a->vector);
 }
+
+static uint64_t last_operand(const step *s) { return s->n_operands ? s->operands[s->n_operands - 1].bytes : 0; }
+
+braid_status row_read(lowering *l, step *s, size_t at, int in) {
+    int before = s->n_operands;
+    TRY(lower_operand_in(l, s, at, in));
+    if (s->n_operands > before) s->bytes += last_operand(s);
+    return BRAID_OK;
+}
+
+braid_status row_write(lowering *l, step *s, size_t at, int out) {
+    TRY(lower_operand_out(l, s, at, out));
+    s->bytes += last_operand(s);
+    return BRAID_OK;
+}

@@ -26,6 +26,9 @@ void row_layout_make(const device_traits *, const row_view *, bool vector, uint3
 braid_status row_layout_spec(lowering *, step *, const row_layout *, const row_view *);
 /* The same with one invocation per row where rows lie side by side. */
 void row_layout_sequential(const device_traits *, const row_view *, row_layout *out);
+/* Operands of a step by node input and output; the step's bytes count what they add. */
+braid_status row_read(lowering *, step *, size_t at, int in);
+braid_status row_write(lowering *, step *, size_t at, int out);
 uint32_t row_pow2(uint64_t at_least); /* smallest power of two that is not smaller */
 bool row_is_float(braid_type); /* stored in 16 or 32 bits, computed in float32 */
 

@@ -48,8 +48,8 @@ static braid_status add_step(lowering *l, const scan_step *a, step **out) {
 static braid_status whole(lowering *l, const scan_step *a) {
     step *s;
     TRY(add_step(l, a, &s));
-    TRY(lower_operand_in(l, s, offsetof(row_scan, x), 0));
-    return lower_operand_out(l, s, offsetof(row_scan, y), 0);
+    TRY(row_read(l, s, offsetof(row_scan, x), 0));
+    return row_write(l, s, offsetof(row_scan, y), 0);
 }
 
 static braid_status chunked(lowering *l, const scan_step *a) {
@@ -63,7 +63,7 @@ static braid_status chunked(lowering *l, const scan_step *a) {
     totals.stage = 1;
     totals.y = offsets.x = offsets.y = a->wide;
     TRY(add_step(l, &totals, &s));
-    TRY(lower_operand_in(l, s, offsetof(row_scan, x), 0));
+    TRY(row_read(l, s, offsetof(row_scan, x), 0));
     TRY(lower_operand(l, s, offsetof(row_scan, y), t, 0, bytes, ACCESS_WRITE));
     offsets.view = &view;
     offsets.job = (scan_job){.product = a->job.product, .exclusive = true};
@@ -75,9 +75,9 @@ static braid_status chunked(lowering *l, const scan_step *a) {
     TRY(lower_operand(l, s, offsetof(row_scan, y), o, 0, bytes, ACCESS_WRITE));
     rest.stage = 2;
     TRY(add_step(l, &rest, &s));
-    TRY(lower_operand_in(l, s, offsetof(row_scan, x), 0));
+    TRY(row_read(l, s, offsetof(row_scan, x), 0));
     TRY(lower_operand(l, s, offsetof(row_scan, offsets), o, 0, bytes, ACCESS_READ));
-    return lower_operand_out(l, s, offsetof(row_scan, y), 0);
+    return row_write(l, s, offsetof(row_scan, y), 0);
 }
 
 braid_status scan_lower(lowering *l) {

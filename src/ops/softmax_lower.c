@@ -21,8 +21,9 @@ braid_status softmax_step(lowering *l, const row_view *view, uint32_t kind, brai
     TRY(lower_spec(l, s, SPEC_KIND, kind));
     TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));
     TRY(lower_spec(l, s, SPEC_TYPE_Y, to));
-    TRY(lower_operand_in(l, s, offsetof(row_softmax, x), 0));
+    TRY(row_read(l, s, offsetof(row_softmax, x), 0));
     s->flops = 8 * (uint64_t)(view->rows * view->length);
+    s->bytes += bytes;
     return lower_operand(l, s, offsetof(row_softmax, y), y, 0, bytes, ACCESS_WRITE);
 }
 

@@ -27,11 +27,11 @@ static uint64_t item_bytes(const sort_plan *t, uint64_t items) { return (uint64_
 
 static braid_status bind(lowering *l, step *s, const sort_plan *t, const sort_round *r) {
     uint64_t from = item_bytes(t, r->items), to = item_bytes(t, r->chunks * (uint64_t)t->k);
-    TRY(lower_operand_in(l, s, offsetof(row_sort, x), 0));
+    TRY(row_read(l, s, offsetof(row_sort, x), 0));
     if (r->from >= 0) TRY(lower_operand(l, s, offsetof(row_sort, from), r->from, 0, from, ACCESS_READ));
     if (r->to >= 0) return lower_operand(l, s, offsetof(row_sort, to), r->to, 0, to, ACCESS_WRITE);
-    if (lower_out(l, 0)) TRY(lower_operand_out(l, s, offsetof(row_sort, values), 0));
-    if (lower_out(l, 1)) TRY(lower_operand_out(l, s, offsetof(row_sort, indices), 1));
+    if (lower_out(l, 0)) TRY(row_write(l, s, offsetof(row_sort, values), 0));
+    if (lower_out(l, 1)) TRY(row_write(l, s, offsetof(row_sort, indices), 1));
     return BRAID_OK;
 }
 
