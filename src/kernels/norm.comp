@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "lib/team.glsl"
+#include "lib/program.glsl"
 #include "lib/vector.glsl"
 #include "rows/norm.h"
 
@@ -31,7 +32,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row
 #define SHUFFLE2(v, m) subgroupShuffleXor(v, m)
 #endif
 
-const uint STEP = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
+const uint WIDTH = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
 const uint KEPT = VALUES > 0u ? VALUES : 4u;
 const bool CENTRED = KIND == NORM_KIND_STANDARD || KIND == NORM_KIND_MVN;
 
@@ -40,8 +41,11 @@ real2 join_sum(real2 a, real2 b) { return a + b; }
 TEAM_FUNCTION(team_sum, real2, pool, SHUFFLE2, join_sum)
 
 uint64_t x, y, scale, bias;
-uint count;
+uint count, row_at; // elements of a row; the row's first element in x and y
 row_ref row;
+#ifndef FLOAT64
+epilogue_state after;
+#endif
 
 real4 read4(uint k) {
 #ifndef FLOAT64
@@ -89,7 +93,7 @@ real4 factor4(uint64_t base, uint type, bool whole_row, bool unit, uint stride[R
     if (unit) return load_float4(base, k, type);
 #endif
     real4 v;
-    [[unroll]] for (uint j = 0u; j < STEP; j++) v[j] = load_real(base, reduce_offset(stride, k + j), type);
+    [[unroll]] for (uint j = 0u; j < WIDTH; j++) v[j] = load_real(base, reduce_offset(stride, k + j), type);
     return v;
 }
 real4 affine(real4 v, uint k) {
@@ -99,6 +103,15 @@ real4 affine(real4 v, uint k) {
     if ((FLAGS & NORM_FLAG_BIAS) != 0u)
         v += factor4(bias, TYPE_BIAS, (FLAGS & NORM_FLAG_BIAS_ROW) != 0u, (FLAGS & NORM_FLAG_BIAS_UNIT) != 0u,
                      row.r.bias_reduce, k);
+#ifndef FLOAT64
+    if (PROGRAM_0 != 0u) {
+        uint at = row_at + rows_reduce(row.r.view, k), cols = row.r.cols;
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
+            uint line = (at + j) / cols;
+            v[j] = epilogue_run(after, v[j], line, at + j - line * cols);
+        }
+    }
+#endif
     return v;
 }
 
@@ -117,17 +130,17 @@ real2 conclude(real2 sums, real n, real epsilon) {
     return real2(rest, real(1) / sqrt(square + epsilon));
 }
 
-// Both return (mean, factor). Slot i of a member holds element (i / STEP * TEAM + member) * STEP + i % STEP.
+// Both return (mean, factor). Slot i of a member holds element (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH.
 real2 solve_kept(bool inside) {
     real v[KEPT];
     uint member = team_member();
     real2 sums = real2(0);
     real mean = real(0);
-    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
-        uint k = (i / STEP * TEAM + member) * STEP;
+    [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
+        uint k = (i / WIDTH * TEAM + member) * WIDTH;
         real4 e = real4(0);
         if (inside && k < count) e = read4(k);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
             v[i + j] = e[j];
             sums.x += e[j];
         }
@@ -135,38 +148,38 @@ real2 solve_kept(bool inside) {
     if (CENTRED) mean = team_sum(sums).x / real(count);
     sums = real2(0);
     [[unroll]] for (uint i = 0u; i < KEPT; i++) {
-        uint k = (i / STEP * TEAM + member) * STEP + i % STEP;
+        uint k = (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH;
         v[i] -= mean;
         if (k < count) sums = spread(sums, v[i]);
     }
     real2 end = conclude(team_sum(sums), real(count), real(row.r.epsilon));
-    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
-        uint k = (i / STEP * TEAM + member) * STEP;
+    [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
+        uint k = (i / WIDTH * TEAM + member) * WIDTH;
         real4 e = real4(0);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) e[j] = (v[i + j] - end.x) * end.y;
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) e[j] = (v[i + j] - end.x) * end.y;
         if (inside && k < count) write4(k, affine(e, k));
     }
     return real2(mean + end.x, end.y);
 }
 
 real2 solve_again(bool inside) {
-    uint first = team_member() * STEP, stop = inside ? count : 0u;
+    uint first = team_member() * WIDTH, stop = inside ? count : 0u;
     real2 sums = real2(0);
     real mean = real(0);
     if (CENTRED) {
-        for (uint k = first; k < stop; k += TEAM * STEP) {
+        for (uint k = first; k < stop; k += TEAM * WIDTH) {
             real4 e = read4(k);
-            [[unroll]] for (uint j = 0u; j < STEP; j++) sums.x += e[j];
+            [[unroll]] for (uint j = 0u; j < WIDTH; j++) sums.x += e[j];
         }
         mean = team_sum(sums).x / real(count);
         sums = real2(0);
     }
-    for (uint k = first; k < stop; k += TEAM * STEP) {
+    for (uint k = first; k < stop; k += TEAM * WIDTH) {
         real4 e = read4(k);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) sums = spread(sums, e[j] - mean);
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) sums = spread(sums, e[j] - mean);
     }
     real2 end = conclude(team_sum(sums), real(count), real(row.r.epsilon));
-    for (uint k = first; k < stop; k += TEAM * STEP) {
+    for (uint k = first; k < stop; k += TEAM * WIDTH) {
         real4 e = ((read4(k) - mean) - end.x) * end.y;
         write4(k, affine(e, k));
     }
@@ -188,6 +201,10 @@ void main() {
     if ((FLAGS & NORM_FLAG_BIAS) != 0u)
         bias = operand_address(row.r.bias, p) + uint64_t(keep_offset(row.r.bias_keep, at)) * type_bytes(TYPE_BIAS);
     count = row.r.view.count;
+    row_at = uint(keep);
+#ifndef FLOAT64
+    if (PROGRAM_0 != 0u) after = epilogue_begin(row.r.e, p, 0u);
+#endif
     real2 result = VALUES > 0u ? solve_kept(inside) : solve_again(inside);
     if (!inside || team_member() != 0u) return;
     uint64_t mean = operand_address(row.r.mean, p), inverse = operand_address(row.r.inverse, p);

@@ -7,6 +7,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
 #include "lib/team.glsl"
+#if !defined(INTEGER) && !defined(FLOAT64)
+#define EPILOGUE
+#include "lib/program.glsl"
+#endif
 #include "lib/vector.glsl"
 #include "rows/reduce.h"
 
@@ -194,7 +198,8 @@ void finish(uint64_t base, uint row, partial v, uint total) {
     store_int(base, row, TYPE_Y, x);
 }
 #else
-void finish(uint64_t base, uint row, partial v, uint total, float p) {
+void finish(uint64_t base, uint row, partial v, row_reduce r, place where) {
+    float p = r.p;
     if (IS_ARG) {
         store_int(base, row, TYPE_INT64, int64_t(v.at));
         return;
@@ -203,12 +208,18 @@ void finish(uint64_t base, uint row, partial v, uint total, float p) {
     bool is_sum = KIND != REDUCE_KIND_MAX && KIND != REDUCE_KIND_MIN && KIND != REDUCE_KIND_PROD &&
                   KIND != REDUCE_KIND_LOG_SUM_EXP;
     if (is_sum && finite(v.b)) x += v.b;
-    if (KIND == REDUCE_KIND_MEAN) x = x / number(total);
+    if (KIND == REDUCE_KIND_MEAN) x = x / number(r.total);
     if (KIND == REDUCE_KIND_L2) x = sqrt(x);
 #ifndef FLOAT64
     if (KIND == REDUCE_KIND_LOG_SUM) x = b_log(x);
     if (KIND == REDUCE_KIND_LP) x = b_pow(x, 1.0f / p);
     if (KIND == REDUCE_KIND_LOG_SUM_EXP && finite(x)) x += b_log(v.b);
+#endif
+#ifdef EPILOGUE
+    if (PROGRAM_0 != 0u) {
+        epilogue_state after = epilogue_begin(r.e, where, 0u);
+        x = epilogue_run(after, x, row / r.cols, row % r.cols);
+    }
 #endif
     store_real(base, row, TYPE_Y, x);
 }
@@ -268,6 +279,6 @@ void main() {
 #ifdef INTEGER
     else finish(y, at, v, row.r.total);
 #else
-    else finish(y, at, v, row.r.total, row.r.p);
+    else finish(y, at, v, row.r, p);
 #endif
 }

@@ -13,7 +13,7 @@ layout(constant_id = SPEC_TYPE_Y) const uint TYPE_Y = 1u;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_softmax r; };
 
-const uint STEP = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
+const uint WIDTH = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
 const uint KEPT = VALUES > 0u ? VALUES : 4u;
 
 shared float pool[GROUP];
@@ -41,24 +41,24 @@ float result(float e, uint k, float top, float shift, uint at) {
     return e * shift;
 }
 
-// Rows in registers: slot i of a member holds element (i / STEP * TEAM + member) * STEP + i % STEP.
+// Rows in registers: slot i of a member holds element (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH.
 void solve_kept(rows_view view, bool inside) {
     float v[KEPT];
     uint member = team_member();
     float top = -B_INFINITY, sum = 0.0f;
     uint at = 0xffffffffu;
-    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
-        uint k = (i / STEP * TEAM + member) * STEP;
+    [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
+        uint k = (i / WIDTH * TEAM + member) * WIDTH;
         vec4 e = vec4(-B_INFINITY);
         if (inside && k < count) e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
             v[i + j] = e[j];
             top = b_max(top, e[j]);
         }
     }
     top = team_top(top);
     [[unroll]] for (uint i = 0u; i < KEPT; i++) {
-        uint k = (i / STEP * TEAM + member) * STEP + i % STEP;
+        uint k = (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH;
         if (KIND == SOFTMAX_KIND_HARD) {
             if (k < count && (v[i] == top || b_is_nan(v[i]))) at = min(at, k);
         } else if (k < count) {
@@ -70,25 +70,25 @@ void solve_kept(rows_view view, bool inside) {
     if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
     else sum = team_sum(sum);
     float shift = KIND == SOFTMAX_KIND_LOG ? b_log(sum) : 1.0f / sum;
-    [[unroll]] for (uint i = 0u; i < KEPT; i += STEP) {
-        uint k = (i / STEP * TEAM + member) * STEP;
+    [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
+        uint k = (i / WIDTH * TEAM + member) * WIDTH;
         vec4 e = vec4(0.0f);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) e[j] = result(v[i + j], k + j, top, shift, at);
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) e[j] = result(v[i + j], k + j, top, shift, at);
         if (inside && k < count) write4(view, k, e);
     }
 }
 
 void solve_again(rows_view view, bool inside) {
-    uint first = team_member() * STEP, end = inside ? count : 0u, at = 0xffffffffu;
+    uint first = team_member() * WIDTH, end = inside ? count : 0u, at = 0xffffffffu;
     float top = -B_INFINITY, sum = 0.0f;
-    for (uint k = first; k < end; k += TEAM * STEP) {
+    for (uint k = first; k < end; k += TEAM * WIDTH) {
         vec4 e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) top = b_max(top, e[j]);
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) top = b_max(top, e[j]);
     }
     top = team_top(top);
-    for (uint k = first; k < end; k += TEAM * STEP) {
+    for (uint k = first; k < end; k += TEAM * WIDTH) {
         vec4 e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
             if (KIND == SOFTMAX_KIND_HARD) {
                 if (e[j] == top || b_is_nan(e[j])) at = min(at, k + j);
             } else sum += b_exp(e[j] - top);
@@ -97,9 +97,9 @@ void solve_again(rows_view view, bool inside) {
     if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
     else sum = team_sum(sum);
     float shift = KIND == SOFTMAX_KIND_LOG ? b_log(sum) : 1.0f / sum;
-    for (uint k = first; k < end; k += TEAM * STEP) {
+    for (uint k = first; k < end; k += TEAM * WIDTH) {
         vec4 e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < STEP; j++) {
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
             float w = KIND == SOFTMAX_KIND_EXP ? b_exp(e[j] - top) : e[j];
             e[j] = result(w, k + j, top, shift, at);
         }

@@ -268,7 +268,7 @@ static const attribute_spec mvn_attributes[] = {{"axes", ATTRIBUTE_INTS, "0, 2, 
 
 #define NORM(title, opset, ins_min, ins_max, outs, list, hook, check)                                                 \
     {.name = title, .since = opset, .min_in = ins_min, .max_in = ins_max, .min_out = 1, .max_out = outs,              \
-     .attributes = list, .upgrade = hook, .infer = check, .eval = norm_eval, .lower = norm_lower}
+     .flags = OP_EPILOGUE, .attributes = list, .upgrade = hook, .infer = check, .eval = norm_eval, .lower = norm_lower}
 
 const op norm_ops[] = {
     NORM("LayerNormalization", 17, 2, 3, 3, layer_attributes, NULL, layer_infer),

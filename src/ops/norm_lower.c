@@ -38,7 +38,7 @@ static uint32_t factor_flags(const row_view *v, int k, bool vector) {
 }
 
 static const char *kernel_for(const lowering *l) {
-    const tensor_type *x = lower_in(l, 0), *scale = lower_in(l, 1), *bias = lower_in(l, 2);
+    const tensor_type *x = lower_in(l, 0), *scale = row_in(l, 1), *bias = row_in(l, 2);
     bool floats = row_is_float(x->type) && row_is_float(lower_out(l, 0)->type);
     floats = floats && (!scale || row_is_float(scale->type)) && (!bias || row_is_float(bias->type));
     if (floats) return "norm_float";
@@ -46,7 +46,7 @@ static const char *kernel_for(const lowering *l) {
 }
 
 static braid_status specialise(lowering *l, step *s, const norm_job *job, const row_layout *layout) {
-    const tensor_type *scale = lower_in(l, 1), *bias = lower_in(l, 2);
+    const tensor_type *scale = row_in(l, 1), *bias = row_in(l, 2);
     uint32_t flags = 0;
     braid_type side = (braid_type)node_int(l->node, "stash_type", BRAID_FLOAT32);
     if (scale) flags |= factor_flags(&job->view, 0, layout->vector);
@@ -65,8 +65,8 @@ static braid_status specialise(lowering *l, step *s, const norm_job *job, const 
 static braid_status bind(lowering *l, step *s) {
     TRY(row_read(l, s, offsetof(row_norm, x), 0));
     TRY(row_write(l, s, offsetof(row_norm, y), 0));
-    TRY(row_read(l, s, offsetof(row_norm, scale), 1));
-    TRY(row_read(l, s, offsetof(row_norm, bias), 2));
+    if (row_in(l, 1)) TRY(row_read(l, s, offsetof(row_norm, scale), 1));
+    if (row_in(l, 2)) TRY(row_read(l, s, offsetof(row_norm, bias), 2));
     if (lower_out(l, 1)) TRY(row_write(l, s, offsetof(row_norm, mean), 1));
     if (lower_out(l, 2)) TRY(row_write(l, s, offsetof(row_norm, inverse), 2));
     return BRAID_OK;
@@ -79,9 +79,10 @@ braid_status norm_lower(lowering *l) {
     const tensor_type *x = lower_in(l, 0);
     const char *kernel = kernel_for(l);
     if (!lower_out(l, 0) || !kernel) return BRAID_UNSUPPORTED;
-    TRY(norm_job_make(l->node, x, lower_in(l, 1), lower_in(l, 2), &job, l->err));
+    TRY(norm_job_make(l->node, x, row_in(l, 1), row_in(l, 2), &job, l->err));
     const row_view *v = &job.view;
     if (!pack_row(&job, &row)) return BRAID_UNSUPPORTED;
+    if (l->node->epilogue && strcmp(kernel, "norm_float") != 0) return BRAID_UNSUPPORTED;
     if (v->rows == 0) return BRAID_OK;
     if (v->length == 0) return lower_out(l, 1) || lower_out(l, 2) ? BRAID_UNSUPPORTED : BRAID_OK;
     bool vector = strcmp(kernel, "norm_float") == 0 && row_vector(v);
@@ -90,7 +91,8 @@ braid_status norm_lower(lowering *l) {
     if (!s) return BRAID_HOST_MEMORY;
     TRY(specialise(l, s, &job, &layout));
     s->flops = 8 * (uint64_t)(v->rows * v->length);
-    return bind(l, s);
+    TRY(bind(l, s));
+    return row_epilogue(l, s, offsetof(row_norm, cols), offsetof(row_norm, e));
 }
 
 braid_status lrn_lower(lowering *l) {

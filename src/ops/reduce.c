@@ -197,10 +197,10 @@ static const attribute_spec lp_attributes[] = {{"p", ATTRIBUTE_INT, "2"}, {"p", 
 
 #define REDUCE(title)                                                                                                 \
     {.name = title, .since = 1, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1, .attributes = reduce_attributes, \
-     .upgrade = reduce_upgrade, .infer = reduce_infer, .eval = reduce_node_eval, .lower = reduce_lower}
+     .flags = OP_EPILOGUE, .upgrade = reduce_upgrade, .infer = reduce_infer, .eval = reduce_node_eval, .lower = reduce_lower}
 #define GLOBAL(title, list, hook)                                                                        \
     {.name = title, .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .attributes = list, \
-     .upgrade = hook, .infer = global_infer, .eval = reduce_node_eval, .lower = reduce_lower}
+     .flags = OP_EPILOGUE, .upgrade = hook, .infer = global_infer, .eval = reduce_node_eval, .lower = reduce_lower}
 
 const op reduce_ops[] = {
     REDUCE("ReduceSum"),

@@ -71,7 +71,8 @@ static braid_status whole(lowering *l, const reduce_plan *r, const row_view *v, 
     step *s;
     TRY(add_step(l, r, v, layout, 0, (uint64_t)v->length, 1, &s));
     TRY(row_read(l, s, offsetof(row_reduce, x), 0));
-    return row_write(l, s, offsetof(row_reduce, y), 0);
+    TRY(row_write(l, s, offsetof(row_reduce, y), 0));
+    return row_epilogue(l, s, offsetof(row_reduce, cols), offsetof(row_reduce, e));
 }
 
 static braid_status chunked(lowering *l, const reduce_plan *r, const row_view *v, const row_layout *layout,
@@ -90,7 +91,8 @@ static braid_status chunked(lowering *l, const reduce_plan *r, const row_view *v
     row_layout_make(l->device, &partials, false, 0, &second);
     TRY(add_step(l, r, &partials, &second, 2, chunks, 1, &s));
     TRY(lower_operand(l, s, offsetof(row_reduce, x), scratch, 0, bytes, ACCESS_READ));
-    return row_write(l, s, offsetof(row_reduce, y), 0);
+    TRY(row_write(l, s, offsetof(row_reduce, y), 0));
+    return row_epilogue(l, s, offsetof(row_reduce, cols), offsetof(row_reduce, e));
 }
 
 static braid_status lower_view(lowering *l, reduce_plan *r, const row_view *v) {
@@ -101,6 +103,7 @@ static braid_status lower_view(lowering *l, reduce_plan *r, const row_view *v) {
     r->type_y = lower_out(l, 0)->type;
     r->total = v->length;
     r->kernel = kernel_for(r->type_x, r->kind, l->device);
+    if (l->node->epilogue && !row_is_float(r->type_x)) return BRAID_UNSUPPORTED;
     if (!r->kernel || !row_pack(v, &packed)) return BRAID_UNSUPPORTED;
     if (v->rows == 0) return BRAID_OK;
     if (type_is_unsigned(r->type_x) || r->type_x == BRAID_BOOL) r->flags |= REDUCE_FLAG_UNSIGNED;
@@ -114,15 +117,15 @@ static bool is_identity(reduce_kind kind, const row_view *v) { return v->length 
 
 braid_status reduce_lower(lowering *l) {
     const tensor_type *x = lower_in(l, 0);
-    const tensor *axes;
     uint32_t mask;
     row_view view;
     reduce_plan r = {.kind = reduce_kind_of(l->node), .p = (double)node_int(l->node, "p", 2)};
-    TRY(lower_constant_in(l, 1, &axes));
-    if (!axes && lower_in(l, 1)) return BRAID_UNSUPPORTED;
+    const tensor *axes = NULL;
+    if (row_in(l, 1)) TRY(lower_constant_in(l, 1, &axes));
+    if (!axes && row_in(l, 1)) return BRAID_UNSUPPORTED;
     TRY(reduce_axes_mask(l->node, x->rank, axes, &mask, l->err));
     row_view_make(x->rank, x->dims, mask, &view);
-    if (is_identity(r.kind, &view)) return lower_alias(l, 0, 0);
+    if (is_identity(r.kind, &view) && !l->node->epilogue) return lower_alias(l, 0, 0);
     return lower_view(l, &r, &view);
 }
 

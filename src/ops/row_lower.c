@@ -3,6 +3,9 @@
  */
 #include "ops/row_lower.h"
 
+#include "kernels/lib/epilogue.h"
+#include "ops/map.h"
+
 bool row_is_float(braid_type t) { return t == BRAID_FLOAT32 || t == BRAID_FLOAT16 || t == BRAID_BFLOAT16; }
 
 uint32_t row_pow2(uint64_t at_least) {
@@ -112,4 +115,32 @@ braid_status row_write(lowering *l, step *s, size_t at, int out) {
     TRY(lower_operand_out(l, s, at, out));
     s->bytes += last_operand(s);
     return BRAID_OK;
+}
+
+const tensor_type *row_in(const lowering *l, int i) {
+    bool own = !l->node->epilogue || i < l->node->n_root;
+    return own ? lower_in(l, i) : NULL;
+}
+
+static bool fits_cut(const lowering *l, int cut) {
+    const tensor_type *extra[EPILOGUE_INPUTS], *out = lower_out(l, 0);
+    int n = l->node->n_in - l->node->n_root;
+    if (n > EPILOGUE_INPUTS) return false;
+    for (int i = 0; i < n; i++)
+        if (!(extra[i] = lower_in(l, l->node->n_root + i))) return false;
+    return map_epilogue_fits(l->node->epilogue, out->type, out, n, extra, 0, cut);
+}
+
+braid_status row_epilogue(lowering *l, step *s, size_t at_cols, size_t at_e) {
+    const tensor_type *out = lower_out(l, 0);
+    uint cols = 1;
+    int64_t count;
+    if (!l->node->epilogue) return BRAID_OK;
+    if (!tensor_type_count(out, &count) || count > INT32_MAX) return BRAID_UNSUPPORTED;
+    int cut = out->rank;
+    while (cut >= 0 && !fits_cut(l, cut)) cut--;
+    if (cut < 0) return BRAID_UNSUPPORTED;
+    for (int d = cut; d < out->rank; d++) cols *= (uint)out->dims[d];
+    memcpy(s->row + at_cols, &cols, sizeof cols);
+    return map_lower_epilogue(l, s, at_e, 0, cut);
 }

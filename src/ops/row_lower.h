@@ -29,6 +29,11 @@ void row_layout_sequential(const device_traits *, const row_view *, row_layout *
 /* Operands of a step by node input and output; the step's bytes count what they add. */
 braid_status row_read(lowering *, step *, size_t at, int in);
 braid_status row_write(lowering *, step *, size_t at, int out);
+/* Fills `epilogue e` of the row at `at_e` and y's columns at `at_cols` from node->epilogue, if there is one. y is seen
+   as the matrix whose cut the operands allow; UNSUPPORTED when none does. */
+braid_status row_epilogue(lowering *, step *, size_t at_cols, size_t at_e);
+/* Type of the operator's own input i; NULL when absent. */
+const tensor_type *row_in(const lowering *, int i);
 uint32_t row_pow2(uint64_t at_least); /* smallest power of two that is not smaller */
 bool row_is_float(braid_type); /* stored in 16 or 32 bits, computed in float32 */
 

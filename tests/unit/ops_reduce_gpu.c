@@ -227,6 +227,36 @@ static void test_large_mean(void **state) {
     on_device(source, 2, in, 1e-4, 1e-4);
 }
 
+/* Elementwise tails: some run inside the row kernel, others are taken apart again; the result is the same. */
+static void test_epilogue(void **state) {
+    (void)state;
+    static const char *const graphs[] = {
+        "s: float32[6], b: float32[6]) {\nn = InstanceNormalization(x, s, b)\ny = Relu(n)",
+        "s: float32[6], b: float32[6]) {\nn = GroupNormalization(x, s, b) {num_groups = 3}\ng = Sigmoid(n)\ny = Mul(n, g)",
+        "s: float32[5], b: float32[2,6,4,5]) {\nn = LayerNormalization(x, s)\ny = Add(n, b)",
+        "s: float32[5], b: float32[6,1,1]) {\nn = LayerNormalization(x, s)\ny = Add(n, b)",
+        "s: float32[4,5], b: float32[5]) {\nn = LayerNormalization(x, s) {axis = 2}\ny = Mul(n, b)",
+        "s: float32[4,1], b: float32[]) {\na: int64[1] = constant {3}\nm = ReduceMean(x, a)\nt = Mul(m, s)\ny = Add(t, b)",
+        "s: float32[6,1,1], b: float32[]) {\na: int64[2] = constant {2, 3}\nm = ReduceL2(x, a)\nt = Mul(m, s)\ny = Add(t, b)",
+        "s: float32[1], b: float32[2]) {\nm = ReduceMax(x) {keepdims = 0}\ny = Neg(m)\nz = Identity(s)",
+        "s: float32[1], b: float32[6,1,1]) {\nm = MeanVarianceNormalization(x)\ny = Add(m, b)\nz = Identity(s)",
+    };
+    int64_t dims[] = {2, 6, 4, 5};
+    for (size_t i = 0; i < COUNT_OF(graphs); i++) {
+        char source[512];
+        braid_error err = {0};
+        snprintf(source, sizeof source, "graph t(x: float32[2,6,4,5], %s\n} -> y", graphs[i]);
+        braid_model *model = ops_model(source, &err);
+        if (!model) fail_msg("%s", err.message);
+        const tensor_type *s = &model->m->g->values[model->m->g->inputs[1]]->type;
+        const tensor_type *b = &model->m->g->values[model->m->g->inputs[2]]->type;
+        braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 4, dims), ops_random("s", BRAID_FLOAT32, s->rank, s->dims),
+                             ops_random("b", BRAID_FLOAT32, b->rank, b->dims)};
+        braid_model_free(model);
+        on_device(source, 3, in, 1e-5, 2e-5);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------- scan, sort, loss */
 
 static void scan_case(const char *name, braid_type type, int rank, const int64_t *dims, int axis) {
@@ -319,6 +349,7 @@ int main(void) {
         cmocka_unit_test(test_global_pools),   cmocka_unit_test(test_softmax),        cmocka_unit_test(test_layer_norm),
         cmocka_unit_test(test_channel_norm),   cmocka_unit_test(test_large_mean),     cmocka_unit_test(test_scan),
         cmocka_unit_test(test_top),            cmocka_unit_test(test_loss),           cmocka_unit_test(test_loss_label),
+        cmocka_unit_test(test_epilogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

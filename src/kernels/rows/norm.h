@@ -5,6 +5,7 @@
 #ifndef BRAID_ROW_NORM_H
 #define BRAID_ROW_NORM_H
 #include "../abi.h"
+#include "../lib/epilogue.h"
 #include "../lib/rows.h"
 
 /* SPEC_KIND: norm_kind of ops/norm.h. */
@@ -29,6 +30,7 @@ ROW_BEGIN(norm)
     uint scale_keep[ROWS_AXES], scale_reduce[ROWS_AXES];
     uint bias_keep[ROWS_AXES], bias_reduce[ROWS_AXES];
     float epsilon;
-    uint reserved;
+    uint cols; /* of y as a matrix, for the epilogue */
+    epilogue e;
 ROW_END(norm)
 #endif

@@ -5,6 +5,7 @@
 #ifndef BRAID_ROW_REDUCE_H
 #define BRAID_ROW_REDUCE_H
 #include "../abi.h"
+#include "../lib/epilogue.h"
 #include "../lib/rows.h"
 
 /* SPEC_KIND: reduce_kind of ops/reduce.h. */
@@ -36,5 +37,7 @@ ROW_BEGIN(reduce)
     uint chunk, chunks;  /* elements of a chunk, chunks of a row */
     uint total;          /* elements that a whole row has, for the mean */
     float p;
+    uint cols, reserved; /* of y as a matrix, for the epilogue */
+    epilogue e;
 ROW_END(reduce)
 #endif
