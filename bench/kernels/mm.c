@@ -251,7 +251,7 @@ static double best_of(bench *t, const mm_problem *p, double flops, char name[sta
     for (size_t i = 0; i < mm_tile_count(); i++)
         for (size_t s = 0; s < COUNT_OF(splits); s++) {
             mm_cut c = mm_tile(i);
-            c.group = c.bm / c.tm * (c.bn / c.tn);
+            if (!mm_fits(gpu_traits(t->g), &c, t->type)) continue;
             c.chunk = ((uint32_t)p->s.k / splits[s] + 31) / 32 * 32;
             if (c.chunk == 0) c.chunk = 32;
             if ((p->image && c.group % c.bn != 0) || (s && c.chunk < 64)) continue;

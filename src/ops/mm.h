@@ -53,7 +53,9 @@ typedef struct mm_cut {
     uint32_t group; /* invocations; of the direct kernel mms where bk is 0 */
 } mm_cut;
 mm_cut mm_choose(const device_traits *, const mm_problem *);
+/* Does the device have the shared memory and invocations for a tile, with sums of this type. */
+bool mm_fits(const device_traits *, const mm_cut *, braid_type);
 size_t mm_tile_count(void);
-mm_cut mm_tile(size_t i); /* the tiles that mm_choose picks from; for the benchmark */
+mm_cut mm_tile(size_t i); /* the tiles that mm_choose picks from, group set, in one chunk */
 
 #endif

@@ -28,7 +28,16 @@ size_t mm_tile_count(void) {
     return COUNT_OF(tiles);
 }
 mm_cut mm_tile(size_t i) {
-    return tiles[i].cut;
+    mm_cut c = tiles[i].cut;
+    c.group = c.bm / c.tm * (c.bn / c.tn);
+    return c;
+}
+
+bool mm_fits(const device_traits *device, const mm_cut *c, braid_type type) {
+    bool real = type_is_float(type) && type != BRAID_FLOAT64;
+    uint32_t vectors = c->bk * (c->bm / 4 + 1 + c->bn / 4 + 1); /* of a stage */
+    if (!real && c->tm > 2) return false;                       /* 64-bit sums take twice the registers */
+    return c->group <= device->max_invocations && vectors * 32 <= device->shared_bytes; /* 2 stages of 16, 1 of 32 */
 }
 
 static int64_t up(int64_t a, int64_t b) {
@@ -74,11 +83,9 @@ mm_cut mm_choose(const device_traits *device, const mm_problem *p) {
     if (is_direct(device, p)) return direct_cut(device, p, batches);
     mm_cut best = {0};
     double best_cycles = 0;
-    bool real = p->type != BRAID_FLOAT64 && type_is_float(p->type);
     for (size_t t = 0; t < COUNT_OF(tiles); t++) {
-        mm_cut c = tiles[t].cut;
-        if (!real && c.tm > 2) continue; /* 64-bit sums take twice the registers */
-        if (p->image && c.bm / c.tm * (c.bn / c.tn) % c.bn != 0) continue;
+        mm_cut c = mm_tile(t);
+        if (!mm_fits(device, &c, p->type) || (p->image && c.group % c.bn != 0)) continue;
         for (size_t i = 0; i < COUNT_OF(splits); i++) {
             int64_t chunk = up(up(p->s.k, splits[i]), CHUNK_STEP) * CHUNK_STEP;
             if (i > 0 && (chunk < 2 * CHUNK_STEP || up(p->s.k, chunk) < 2)) break;
@@ -91,6 +98,5 @@ mm_cut mm_choose(const device_traits *device, const mm_problem *p) {
             best_cycles = now;
         }
     }
-    best.group = best.bm / best.tm * (best.bn / best.tn);
     return best;
 }
