@@ -17,20 +17,25 @@ layout(constant_id = SPEC_TYPE_Y) const uint TYPE_Y = 1u;
 layout(constant_id = SPEC_TYPE_SCALE) const uint TYPE_SCALE = 1u;
 layout(constant_id = SPEC_TYPE_BIAS) const uint TYPE_BIAS = 1u;
 layout(constant_id = SPEC_TYPE_SIDE) const uint TYPE_SIDE = 1u;
+layout(constant_id = SPEC_STAGE) const uint STAGE = 0u;
 layout(constant_id = SPEC_FLAGS) const uint FLAGS = 0u;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_norm r; };
 
 #ifdef FLOAT64
 #define real4 dvec4
+#define NORM_PARTIAL 16u
 #define real2 dvec2
 #define SHUFFLE1(x, m) packDouble2x32(subgroupShuffleXor(unpackDouble2x32(x), m))
 #define SHUFFLE2(v, m) dvec2(SHUFFLE1(v.x, m), SHUFFLE1(v.y, m))
 #else
 #define real4 vec4
+#define NORM_PARTIAL 8u
 #define real2 vec2
 #define SHUFFLE2(v, m) subgroupShuffleXor(v, m)
 #endif
+
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer partial_ref { real2 v; };
 
 const uint WIDTH = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
 const uint KEPT = VALUES > 0u ? VALUES : 4u;
@@ -41,7 +46,8 @@ real2 join_sum(real2 a, real2 b) { return a + b; }
 TEAM_FUNCTION(team_sum, real2, pool, SHUFFLE2, join_sum)
 
 uint64_t x, y, scale, bias;
-uint count, row_at; // elements of a row; the row's first element in x and y
+uint begin, end;  // elements of the row that this team solves
+uint row_at;      // the row's first element in x and y
 row_ref row;
 #ifndef FLOAT64
 epilogue_state after;
@@ -87,22 +93,19 @@ uint reduce_offset(uint stride[ROWS_AXES], uint k) {
     }
     return offset;
 }
-real4 factor4(uint64_t base, uint type, bool whole_row, bool unit, uint stride[ROWS_AXES], uint k) {
-    if (whole_row) return real4(load_real(base, 0u, type));
+real4 factor4(uint64_t base, uint type, uint flags, uint stride[ROWS_AXES], uint k) {
+    if ((flags & NORM_FLAG_SCALE_ROW) != 0u) return real4(load_real(base, 0u, type));
+    if ((flags & NORM_FLAG_SCALE_FOUR) != 0u) return real4(load_real(base, reduce_offset(stride, k), type));
 #ifndef FLOAT64
-    if (unit) return load_float4(base, k, type);
+    if ((flags & NORM_FLAG_SCALE_UNIT) != 0u) return load_float4(base, k, type);
 #endif
     real4 v;
     [[unroll]] for (uint j = 0u; j < WIDTH; j++) v[j] = load_real(base, reduce_offset(stride, k + j), type);
     return v;
 }
 real4 affine(real4 v, uint k) {
-    if ((FLAGS & NORM_FLAG_SCALE) != 0u)
-        v *= factor4(scale, TYPE_SCALE, (FLAGS & NORM_FLAG_SCALE_ROW) != 0u, (FLAGS & NORM_FLAG_SCALE_UNIT) != 0u,
-                     row.r.scale_reduce, k);
-    if ((FLAGS & NORM_FLAG_BIAS) != 0u)
-        v += factor4(bias, TYPE_BIAS, (FLAGS & NORM_FLAG_BIAS_ROW) != 0u, (FLAGS & NORM_FLAG_BIAS_UNIT) != 0u,
-                     row.r.bias_reduce, k);
+    if ((FLAGS & NORM_FLAG_SCALE) != 0u) v *= factor4(scale, TYPE_SCALE, FLAGS, row.r.scale_reduce, k);
+    if ((FLAGS & NORM_FLAG_BIAS) != 0u) v += factor4(bias, TYPE_BIAS, FLAGS >> 1, row.r.bias_reduce, k);
 #ifndef FLOAT64
     if (PROGRAM_0 != 0u) {
         uint at = row_at + rows_reduce(row.r.view, k), cols = row.r.cols;
@@ -119,78 +122,111 @@ real4 affine(real4 v, uint k) {
 real2 spread(real2 sums, real d) {
     return real2(sums.x + d, sums.y + (KIND == NORM_KIND_L1 ? abs(d) : d * d));
 }
-// From the sums: (what is missing in the mean, factor).
+// Factor from the mean square (the sum for L1 and L2).
+real factor_of(real square, real sum, real epsilon) {
+    if (KIND == NORM_KIND_MVN) return real(1) / (sqrt(square) + epsilon);
+    if (KIND == NORM_KIND_L1) return sum == real(0) ? real(0) : real(1) / sum;
+    if (KIND == NORM_KIND_L2) return sum == real(0) ? real(0) : real(1) / sqrt(sum);
+    return real(1) / sqrt(square + epsilon);
+}
+// From the sums over n elements: (what is missing in the mean, factor); in stage 1 the sum instead of the factor.
 real2 conclude(real2 sums, real n, real epsilon) {
     real rest = CENTRED ? sums.x / n : real(0);
     real square = max(sums.y / n - rest * rest, real(0));
     if (sums.y != sums.y) square = sums.y;
-    if (KIND == NORM_KIND_MVN) return real2(rest, real(1) / (sqrt(square) + epsilon));
-    if (KIND == NORM_KIND_L1) return real2(real(0), sums.y == real(0) ? real(0) : real(1) / sums.y);
-    if (KIND == NORM_KIND_L2) return real2(real(0), sums.y == real(0) ? real(0) : real(1) / sqrt(sums.y));
-    return real2(rest, real(1) / sqrt(square + epsilon));
+    if (STAGE == 1u) return real2(rest, CENTRED ? square * n : sums.y);
+    return real2(rest, factor_of(square, sums.y, epsilon));
 }
 
-// Both return (mean, factor). Slot i of a member holds element (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH.
+// Both return (mean, factor). Slot i of a member holds element begin + (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH.
 real2 solve_kept(bool inside) {
     real v[KEPT];
     uint member = team_member();
     real2 sums = real2(0);
-    real mean = real(0);
+    real mean = real(0), n = real(end - begin);
     [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
-        uint k = (i / WIDTH * TEAM + member) * WIDTH;
+        uint k = begin + (i / WIDTH * TEAM + member) * WIDTH;
         real4 e = real4(0);
-        if (inside && k < count) e = read4(k);
+        if (inside && k < end) e = read4(k);
         [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
             v[i + j] = e[j];
             sums.x += e[j];
         }
     }
-    if (CENTRED) mean = team_sum(sums).x / real(count);
+    if (CENTRED) mean = team_sum(sums).x / n;
     sums = real2(0);
     [[unroll]] for (uint i = 0u; i < KEPT; i++) {
-        uint k = (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH;
+        uint k = begin + (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH;
         v[i] -= mean;
-        if (k < count) sums = spread(sums, v[i]);
+        if (k < end) sums = spread(sums, v[i]);
     }
-    real2 end = conclude(team_sum(sums), real(count), real(row.r.epsilon));
+    real2 result = conclude(team_sum(sums), n, real(row.r.epsilon));
+    if (STAGE == 1u) return real2(mean + result.x, result.y);
     [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
-        uint k = (i / WIDTH * TEAM + member) * WIDTH;
+        uint k = begin + (i / WIDTH * TEAM + member) * WIDTH;
         real4 e = real4(0);
-        [[unroll]] for (uint j = 0u; j < WIDTH; j++) e[j] = (v[i + j] - end.x) * end.y;
-        if (inside && k < count) write4(k, affine(e, k));
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) e[j] = (v[i + j] - result.x) * result.y;
+        if (inside && k < end) write4(k, affine(e, k));
     }
-    return real2(mean + end.x, end.y);
+    return real2(mean + result.x, result.y);
+}
+
+// Writes (x - mean - rest) * factor.
+void apply(bool inside, real mean, real rest, real factor) {
+    uint stop = inside ? end : begin;
+    for (uint k = begin + team_member() * WIDTH; k < stop; k += TEAM * WIDTH)
+        write4(k, affine(((read4(k) - mean) - rest) * factor, k));
 }
 
 real2 solve_again(bool inside) {
-    uint first = team_member() * WIDTH, stop = inside ? count : 0u;
+    uint first = begin + team_member() * WIDTH, stop = inside ? end : begin;
     real2 sums = real2(0);
-    real mean = real(0);
+    real mean = real(0), n = real(end - begin);
     if (CENTRED) {
         for (uint k = first; k < stop; k += TEAM * WIDTH) {
             real4 e = read4(k);
             [[unroll]] for (uint j = 0u; j < WIDTH; j++) sums.x += e[j];
         }
-        mean = team_sum(sums).x / real(count);
+        mean = team_sum(sums).x / n;
         sums = real2(0);
     }
     for (uint k = first; k < stop; k += TEAM * WIDTH) {
         real4 e = read4(k);
         [[unroll]] for (uint j = 0u; j < WIDTH; j++) sums = spread(sums, e[j] - mean);
     }
-    real2 end = conclude(team_sum(sums), real(count), real(row.r.epsilon));
-    for (uint k = first; k < stop; k += TEAM * WIDTH) {
-        real4 e = ((read4(k) - mean) - end.x) * end.y;
-        write4(k, affine(e, k));
+    real2 result = conclude(team_sum(sums), n, real(row.r.epsilon));
+    apply(inside, mean, result.x, result.y);
+    return real2(mean + result.x, result.y);
+}
+
+// Joins the chunks' partials in order: means as distances from the first one, which a large mean cannot swallow.
+real2 solve_joined(uint at, bool inside, uint64_t partials) {
+    uint count = row.r.view.count, chunks = row.r.chunks;
+    real total = real(count), head = partial_ref(partials + uint64_t(at * chunks) * NORM_PARTIAL).v.x;
+    real2 sums = real2(0);
+    for (uint c = team_member(); c < chunks; c += TEAM) {
+        real n = real(min(row.r.chunk, count - c * row.r.chunk));
+        sums.x += n * (partial_ref(partials + uint64_t(at * chunks + c) * NORM_PARTIAL).v.x - head);
     }
-    return real2(mean + end.x, end.y);
+    real rest = team_sum(sums).x / total;
+    sums = real2(0);
+    for (uint c = team_member(); c < chunks; c += TEAM) {
+        real n = real(min(row.r.chunk, count - c * row.r.chunk));
+        real2 v = partial_ref(partials + uint64_t(at * chunks + c) * NORM_PARTIAL).v;
+        real d = (v.x - head) - rest;
+        sums.y += v.y + n * d * d;
+    }
+    real sum = team_sum(sums).y, factor = factor_of(sum / total, sum, real(row.r.epsilon));
+    apply(inside, head, rest, factor);
+    return real2(head + rest, factor);
 }
 
 void main() {
     place p;
     if (!place_find(p)) return;
     row = row_ref(p.row);
-    uint at = p.tile * COLS + team_column();
+    uint blocks = (row.r.view.rows + COLS - 1u) / COLS, chunk = p.tile / blocks;
+    uint at = (p.tile - chunk * blocks) * COLS + team_column();
     bool inside = at < row.r.view.rows;
     at = inside ? at : 0u;
     uint64_t keep = rows_keep(row.r.view, at);
@@ -200,14 +236,22 @@ void main() {
         scale = operand_address(row.r.scale, p) + uint64_t(keep_offset(row.r.scale_keep, at)) * type_bytes(TYPE_SCALE);
     if ((FLAGS & NORM_FLAG_BIAS) != 0u)
         bias = operand_address(row.r.bias, p) + uint64_t(keep_offset(row.r.bias_keep, at)) * type_bytes(TYPE_BIAS);
-    count = row.r.view.count;
+    begin = chunk * row.r.chunk;
+    end = min(begin + row.r.chunk, row.r.view.count);
     row_at = uint(keep);
 #ifndef FLOAT64
     if (PROGRAM_0 != 0u) after = epilogue_begin(row.r.e, p, 0u);
 #endif
-    real2 result = VALUES > 0u ? solve_kept(inside) : solve_again(inside);
+    uint64_t partials = operand_address(row.r.partials, p);
+    real2 result;
+    if (STAGE == 2u) result = solve_joined(at, inside, partials);
+    else result = VALUES > 0u ? solve_kept(inside) : solve_again(inside);
     if (!inside || team_member() != 0u) return;
+    if (STAGE == 1u) {
+        partial_ref(partials + uint64_t(at * row.r.chunks + chunk) * NORM_PARTIAL).v = result;
+        return;
+    }
     uint64_t mean = operand_address(row.r.mean, p), inverse = operand_address(row.r.inverse, p);
-    if (mean != 0ul) store_real(mean, at, TYPE_SIDE, result.x);
-    if (inverse != 0ul) store_real(inverse, at, TYPE_SIDE, result.y);
+    if (mean != 0ul && chunk == 0u) store_real(mean, at, TYPE_SIDE, result.x);
+    if (inverse != 0ul && chunk == 0u) store_real(inverse, at, TYPE_SIDE, result.y);
 }

@@ -262,15 +262,26 @@ void main() {
 #if !defined(INTEGER) && !defined(FLOAT64)
         } else if (VECTOR == 1u) {
             x += keep * type_bytes(TYPE_X);
-            for (uint k = first + 4u * team_member(); k < end; k += 4u * TEAM) {
+            uint k = first + 4u * team_member();
+            for (; k + 4u * TEAM < end; k += 8u * TEAM) { // two loads in flight
+                vec4 e = load_float4(x, k, TYPE_X), f = load_float4(x, k + 4u * TEAM, TYPE_X);
+                [[unroll]] for (uint i = 0u; i < 4u; i++) v = join(v, element(e[i], k + i, power));
+                [[unroll]] for (uint i = 0u; i < 4u; i++) v = join(v, element(f[i], k + 4u * TEAM + i, power));
+            }
+            if (k < end) {
                 vec4 e = load_float4(x, k, TYPE_X);
                 [[unroll]] for (uint i = 0u; i < 4u; i++) v = join(v, element(e[i], k + i, power));
             }
 #endif
         } else {
             x += keep * type_bytes(TYPE_X);
-            for (uint k = first + team_member(); k < end; k += TEAM)
-                v = join(v, element(LOAD(x, rows_reduce(row.r.view, k)), k, power));
+            uint k = first + team_member();
+            for (; k + 3u * TEAM < end; k += 4u * TEAM) { // four loads in flight
+                number e[4];
+                [[unroll]] for (uint i = 0u; i < 4u; i++) e[i] = LOAD(x, rows_reduce(row.r.view, k + i * TEAM));
+                [[unroll]] for (uint i = 0u; i < 4u; i++) v = join(v, element(e[i], k + i * TEAM, power));
+            }
+            for (; k < end; k += TEAM) v = join(v, element(LOAD(x, rows_reduce(row.r.view, k)), k, power));
         }
     }
     v = team_join(v);

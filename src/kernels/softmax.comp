@@ -78,32 +78,51 @@ void solve_kept(rows_view view, bool inside) {
     }
 }
 
+// Four reads at a time, so that they overlap. Elements past the end are -inf.
+#define FOUR 4u
+void fetch(rows_view view, uint k, uint end, out vec4 e[FOUR]) {
+    [[unroll]] for (uint i = 0u; i < FOUR; i++) {
+        e[i] = vec4(-B_INFINITY);
+        if (k + i * TEAM * WIDTH < end) e[i] = read4(view, k + i * TEAM * WIDTH);
+    }
+}
+
 void solve_again(rows_view view, bool inside) {
     uint first = team_member() * WIDTH, end = inside ? count : 0u, at = 0xffffffffu;
     float top = -B_INFINITY, sum = 0.0f;
-    for (uint k = first; k < end; k += TEAM * WIDTH) {
-        vec4 e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < WIDTH; j++) top = b_max(top, e[j]);
+    vec4 e[FOUR];
+    for (uint k = first; k < end; k += FOUR * TEAM * WIDTH) {
+        fetch(view, k, end, e);
+        [[unroll]] for (uint i = 0u; i < FOUR; i++)
+            [[unroll]] for (uint j = 0u; j < WIDTH; j++) top = b_max(top, e[i][j]);
     }
     top = team_top(top);
-    for (uint k = first; k < end; k += TEAM * WIDTH) {
-        vec4 e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
-            if (KIND == SOFTMAX_KIND_HARD) {
-                if (e[j] == top || b_is_nan(e[j])) at = min(at, k + j);
-            } else sum += b_exp(e[j] - top);
+    for (uint k = first; k < end; k += FOUR * TEAM * WIDTH) {
+        fetch(view, k, end, e);
+        [[unroll]] for (uint i = 0u; i < FOUR; i++) {
+            [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
+                uint place_ = k + i * TEAM * WIDTH + j;
+                if (place_ >= end) continue;
+                if (KIND == SOFTMAX_KIND_HARD) {
+                    if (e[i][j] == top || b_is_nan(e[i][j])) at = min(at, place_);
+                } else sum += b_exp(e[i][j] - top);
+            }
         }
     }
     if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
     else sum = team_sum(sum);
     float shift = KIND == SOFTMAX_KIND_LOG ? b_log(sum) : 1.0f / sum;
-    for (uint k = first; k < end; k += TEAM * WIDTH) {
-        vec4 e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
-            float w = KIND == SOFTMAX_KIND_EXP ? b_exp(e[j] - top) : e[j];
-            e[j] = result(w, k + j, top, shift, at);
+    for (uint k = first; k < end; k += FOUR * TEAM * WIDTH) {
+        fetch(view, k, end, e);
+        [[unroll]] for (uint i = 0u; i < FOUR; i++) {
+            uint from = k + i * TEAM * WIDTH;
+            if (from >= end) continue;
+            [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
+                float w = KIND == SOFTMAX_KIND_EXP ? b_exp(e[i][j] - top) : e[i][j];
+                e[i][j] = result(w, from + j, top, shift, at);
+            }
+            write4(view, from, e[i]);
         }
-        write4(view, k, e);
     }
 }
 

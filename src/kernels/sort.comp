@@ -96,11 +96,21 @@ uint64_t key_at(uint slot) {
 #endif
 }
 
+// Pair i of a step is solved by the same invocation in every step, and up to stride SUBGROUP the pairs of a subgroup
+// touch the same items: only longer strides need the whole workgroup to wait.
 void network() {
+    bool wide = true;
     for (uint size = 2u; size <= SIZE; size <<= 1u) {
         for (uint stride = size / 2u; stride > 0u; stride >>= 1u) {
-            barrier();
-            for (uint i = gl_LocalInvocationIndex; i < SIZE * ROWS / 2u; i += GROUP) {
+            bool wider = stride > SUBGROUP;
+            if (wide || wider) {
+                barrier();
+            } else {
+                subgroupMemoryBarrierShared();
+                subgroupBarrier();
+            }
+            wide = wider;
+            for (uint i = team_id(); i < SIZE * ROWS / 2u; i += GROUP) {
                 uint low = (i / stride * 2u) * stride + i % stride, high = low + stride;
                 bool rising = size == SIZE || (low & size) == 0u;
                 if (rising) order(low, high);

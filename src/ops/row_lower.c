@@ -40,7 +40,9 @@ bool row_pack(const row_view *v, rows_view *out) {
 static bool contiguous(const row_view *v) { return v->n_reduce > 0 && v->reduce[v->n_reduce - 1].stride == 1; }
 
 bool row_vector(const row_view *v) {
-    bool fits = v->n_reduce == 1 && v->reduce[0].stride == 1 && v->length % 4 == 0;
+    bool fits = contiguous(v) && v->length % 4 == 0;
+    for (int d = 0; d + 1 < v->n_reduce; d++)
+        fits = fits && v->reduce[d].stride == v->reduce[d + 1].stride * v->reduce[d + 1].size;
     for (int d = 0; d < v->n_keep; d++) fits = fits && v->keep[d].stride % 4 == 0;
     return fits;
 }

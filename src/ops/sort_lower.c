@@ -42,7 +42,7 @@ static braid_status add_round(lowering *l, const sort_plan *t, const sort_round 
     row.out_reduce = t->out.n_reduce ? (uint)t->out.reduce[0].stride : 0;
     uint32_t size = row_pow2(r->chunk), rows = 1, group = l->device->software ? 64 : 128;
     while (size * rows < 2 * group && rows < (uint64_t)t->in.rows) rows *= 2;
-    if (size * rows > 1024 && l->device->max_invocations >= 512 && !l->device->software) group = 512;
+    while (!l->device->software && group < size * rows / 2 && 2 * group <= l->device->max_invocations) group *= 2;
     uint64_t tiles = ((uint64_t)t->in.rows + rows - 1) / rows * r->chunks;
     if (tiles > INT32_MAX || r->items * (uint64_t)t->in.rows > UINT32_MAX) return BRAID_UNSUPPORTED;
     row_layout layout = {.group = group, .team = 1};
@@ -62,8 +62,11 @@ static braid_status add_rounds(lowering *l, const sort_plan *t) {
     int32_t from = -1;
     if (items > t->capacity && (uint64_t)t->k > t->capacity / 2) return BRAID_UNSUPPORTED;
     while (items > t->capacity) {
-        uint64_t chunks = (items + t->capacity - 1) / t->capacity;
-        sort_round r = {items, t->capacity, chunks, from, lower_scratch(l, item_bytes(t, chunks * (uint64_t)t->k))};
+        uint64_t chunk = row_pow2(4 * (uint64_t)t->k); /* small sorts are cheaper; each round leaves a half at most */
+        if (chunk < 1024) chunk = 1024;
+        if (chunk > t->capacity) chunk = t->capacity;
+        uint64_t chunks = (items + chunk - 1) / chunk;
+        sort_round r = {items, chunk, chunks, from, lower_scratch(l, item_bytes(t, chunks * (uint64_t)t->k))};
         if (r.to < 0) return error_memory(l->err);
         TRY(add_round(l, t, &r));
         from = r.to;

@@ -217,6 +217,20 @@ static void test_channel_norm(void **state) {
     }
 }
 
+/* Few long rows, which GPUs cut into chunks. */
+static void test_long_norm(void **state) {
+    (void)state;
+    int64_t image[] = {1, 4, 260, 160}, row[] = {2, 33333}, third[] = {1, 3, 200, 201};
+    norm_case("y = GroupNormalization(x, s, b) {num_groups = 2}", BRAID_FLOAT32, 4, image, image + 1, 1);
+    norm_case("y = InstanceNormalization(x, s, b)", BRAID_FLOAT16, 4, image, image + 1, 1);
+    norm_case("n = InstanceNormalization(x, s, b)\ny = Relu(n)", BRAID_FLOAT32, 4, third, third + 1, 1);
+    norm_case("z, w, y = LayerNormalization(x, s, b)", BRAID_FLOAT32, 2, row, row + 1, 1);
+    norm_case("y = LayerNormalization(x, s, b)", BRAID_BFLOAT16, 2, row, row + 1, 1);
+    norm_case("y = RMSNormalization(x, s)\nz = Identity(b)", BRAID_FLOAT32, 2, row, row + 1, 1);
+    norm_case("y = LpNormalization(x) {p = 1}", BRAID_FLOAT32, 2, row, row + 1, 1);
+    norm_case("y = MeanVarianceNormalization(x) {axes = [1, 2, 3]}", BRAID_FLOAT32, 4, third, third + 1, 1);
+}
+
 /* The mean is 2^24 and the spread about 2: nothing may cancel. */
 static void test_large_mean(void **state) {
     (void)state;
@@ -225,6 +239,11 @@ static void test_large_mean(void **state) {
     braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 2, dims), ops_random("s", BRAID_FLOAT32, 1, dims + 1)};
     for (int i = 0; i < 4 * 768; i++) ((float *)in[0].data)[i] = 16777216 + 2 * (float)pick(-3, 3);
     on_device(source, 2, in, 1e-4, 1e-4);
+    static const char longer[] = "graph t(x: float32[1,40000], s: float32[40000]) { y = LayerNormalization(x, s) } -> y";
+    braid_tensor more[] = {ops_random("x", BRAID_FLOAT32, 2, (int64_t[]){1, 40000}),
+                           ops_random("s", BRAID_FLOAT32, 1, (int64_t[]){40000})};
+    for (int i = 0; i < 40000; i++) ((float *)more[0].data)[i] = 16777216 + 2 * (float)pick(-3, 3);
+    on_device(longer, 2, more, 1e-4, 1e-4);
 }
 
 /* Elementwise tails: some run inside the row kernel, others are taken apart again; the result is the same. */
@@ -305,6 +324,8 @@ static void test_top(void **state) {
     }
     top_case(BRAID_FLOAT32, 2, 1000, 1, 1000, false);
     top_case(BRAID_FLOAT32, 1, 30000, 1, 40, false);
+    top_case(BRAID_FLOAT16, 3, 9000, 1, 300, false);
+    top_case(BRAID_FLOAT32, 1, 10000, 1, 2000, false);
     top_case(BRAID_INT64, 2, 9000, 2, 5, false);
 }
 
@@ -349,7 +370,7 @@ int main(void) {
         cmocka_unit_test(test_global_pools),   cmocka_unit_test(test_softmax),        cmocka_unit_test(test_layer_norm),
         cmocka_unit_test(test_channel_norm),   cmocka_unit_test(test_large_mean),     cmocka_unit_test(test_scan),
         cmocka_unit_test(test_top),            cmocka_unit_test(test_loss),           cmocka_unit_test(test_loss_label),
-        cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_epilogue),       cmocka_unit_test(test_long_norm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

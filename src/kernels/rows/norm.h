@@ -1,6 +1,7 @@
 /*
  * Row of kernel `norm`: y = (x - mean) * inverse * scale + bias over rows of x; y has x's shape.
  * Scale and bias have strides of their own on the view's axes.
+ * SPEC_STAGE 0: whole rows. 1: (mean, sum of squares around it) of chunks into partials [row][chunk]. 2: chunks of y.
  */
 #ifndef BRAID_ROW_NORM_H
 #define BRAID_ROW_NORM_H
@@ -22,15 +23,18 @@
 #define NORM_FLAG_BIAS_ROW 8u
 #define NORM_FLAG_SCALE_UNIT 16u /* with SPEC_VECTOR: stride 1, aligned */
 #define NORM_FLAG_BIAS_UNIT 32u
+#define NORM_FLAG_SCALE_FOUR 64u /* with SPEC_VECTOR: four neighbours share it */
+#define NORM_FLAG_BIAS_FOUR 128u
 
 ROW_BEGIN(norm)
     row_header header;
-    operand x, y, scale, bias, mean, inverse;
+    operand x, y, scale, bias, mean, inverse, partials;
     rows_view view;
     uint scale_keep[ROWS_AXES], scale_reduce[ROWS_AXES];
     uint bias_keep[ROWS_AXES], bias_reduce[ROWS_AXES];
     float epsilon;
     uint cols; /* of y as a matrix, for the epilogue */
+    uint chunk, chunks; /* elements of a chunk, chunks of a row */
     epilogue e;
 ROW_END(norm)
 #endif
