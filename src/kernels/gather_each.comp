@@ -8,33 +8,43 @@
 #include "lib/abi.glsl"
 #include "rows/gather.h"
 #include "lib/divide.h"
-#include "lib/element.glsl"
 
 layout(constant_id = GATHER_EACH_SPEC_RANK) const uint RANK = 1u;
 layout(constant_id = GATHER_SPEC_ITEMS) const uint ITEMS = 1u;
+const uint UNIT = 1u;
 layout(constant_id = GATHER_SPEC_WIDE) const uint WIDE = 1u;
 
+#include "lib/batch.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_gather_each r; };
+
+// The element of data that element i of the output is.
+uint find(row_ref row, uint64_t index, uint i, inout bool bad) {
+    uint from = index_read(index, i, WIDE != 0u, row.r.axis_dim, bad) * row.r.axis_stride, rest = i;
+    for (uint k = 1u; k <= RANK; k++) {
+        uint d = GATHER_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
+        from += (rest - q * row.r.dims[d]) * row.r.strides[d];
+        rest = q;
+    }
+    return from;
+}
 
 void main() {
     place p;
     if (!place_find(p)) return;
     row_ref row = row_ref(p.row);
-    element_ref data = element_ref(operand_address(row.r.data, p));
-    element_ref target = element_ref(operand_address(row.r.target, p));
+    uint64_t data = operand_address(row.r.data, p), target = operand_address(row.r.target, p);
     uint64_t index = operand_address(row.r.index, p);
-    uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x;
     bool bad = false;
-    for (uint item = 0u; item < ITEMS; item++) {
-        uint i = first + item * gl_WorkGroupSize.x;
-        if (i >= row.r.count) break;
-        uint from = index_read(index, i, WIDE != 0u, row.r.axis_dim, bad) * row.r.axis_stride, rest = i;
-        for (uint k = 1u; k <= RANK; k++) {
-            uint d = GATHER_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
-            from += (rest - q * row.r.dims[d]) * row.r.strides[d];
-            rest = q;
+    for (uint item = 0u; item < ITEMS; item += BATCH) {
+        uint64_t from[BATCH], to[BATCH];
+        [[unroll]] for (uint k = 0u; k < BATCH; k++) {
+            uint i = batch_index(p.tile, item + k);
+            to[k] = 0ul;
+            if (k >= BATCH_USED || i >= row.r.count) continue;
+            from[k] = element_at(data, find(row, index, i, bad));
+            to[k] = element_at(target, i);
         }
-        target.v[i] = data.v[from];
+        batch_copy(false, from, to);
     }
     if (bad) place_fail(p);
 }

@@ -8,13 +8,30 @@
 #include "lib/abi.glsl"
 #include "rows/move.h"
 #include "lib/divide.h"
-#include "lib/element.glsl"
 
 layout(constant_id = MOVE_SPEC_RANK) const uint RANK = 1u;
 layout(constant_id = MOVE_SPEC_UNIT) const uint UNIT = 1u;
 layout(constant_id = MOVE_SPEC_ITEMS) const uint ITEMS = 1u;
 
+#include "lib/batch.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_move r; };
+
+// Addresses of unit i on both sides.
+void find(row_ref row, uint i, uint64_t source, uint64_t target, out uint64_t from, out uint64_t to) {
+    uint rest = i;
+    int in_at = int(row.r.in_at), out_at = int(row.r.out_at);
+    for (uint k = 1u; k < RANK; k++) {
+        uint d = MOVE_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
+        int at = int(rest - q * row.r.dims[d]) * (k == 1u ? int(UNIT) : 1);
+        in_at += at * row.r.in_stride[d];
+        out_at += at * row.r.out_stride[d];
+        rest = q;
+    }
+    const uint d = MOVE_RANK - RANK;
+    int at = int(rest) * (RANK == 1u ? int(UNIT) : 1);
+    from = element_at(source, uint(in_at + at * row.r.in_stride[d]));
+    to = element_at(target, uint(out_at + at * row.r.out_stride[d]));
+}
 
 void main() {
     place p;
@@ -22,24 +39,13 @@ void main() {
     row_ref row = row_ref(p.row);
     uint64_t source = operand_address(row.r.source, p), target = operand_address(row.r.target, p);
     bool wide = element_aligned(source, target);
-    uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x;
-    uint count = row.r.count, in_at = row.r.in_at, out_at = row.r.out_at;
-    for (uint item = 0u; item < ITEMS; item++) {
-        uint rest = first + item * gl_WorkGroupSize.x;
-        if (rest >= count) return;
-        int from = int(in_at), to = int(out_at);
-        for (uint k = 1u; k < RANK; k++) {
-            uint d = MOVE_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
-            int at = int(rest - q * row.r.dims[d]);
-            if (k == 1u) at *= int(UNIT);
-            from += at * row.r.in_stride[d];
-            to += at * row.r.out_stride[d];
-            rest = q;
+    for (uint item = 0u; item < ITEMS; item += BATCH) {
+        uint64_t from[BATCH], to[BATCH];
+        [[unroll]] for (uint k = 0u; k < BATCH; k++) {
+            uint i = batch_index(p.tile, item + k);
+            to[k] = 0ul;
+            if (k < BATCH_USED && i < row.r.count) find(row, i, source, target, from[k], to[k]);
         }
-        const uint d = MOVE_RANK - RANK;
-        int at = int(rest) * (RANK == 1u ? int(UNIT) : 1);
-        from += at * row.r.in_stride[d];
-        to += at * row.r.out_stride[d];
-        ELEMENT_COPY(UNIT, wide, source, uint(from), target, uint(to))
+        batch_copy(wide, from, to);
     }
 }

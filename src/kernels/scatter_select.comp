@@ -8,11 +8,11 @@
 #include "lib/abi.glsl"
 #include "rows/scatter.h"
 #include "lib/divide.h"
-#include "lib/element.glsl"
 
 layout(constant_id = SCATTER_SPEC_ITEMS) const uint ITEMS = 1u;
 layout(constant_id = SCATTER_SPEC_UNIT) const uint UNIT = 1u;
 
+#include "lib/batch.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_scatter_select r; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer winner_ref { uint v[]; };
 
@@ -24,13 +24,17 @@ void main() {
     uint64_t target = operand_address(row.r.target, p);
     winner_ref winners = winner_ref(operand_address(row.r.winners, p));
     bool wide = element_aligned(data | updates, target);
-    uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x, slice = row.r.slice;
-    for (uint item = 0u; item < ITEMS; item++) {
-        uint i = first + item * gl_WorkGroupSize.x;
-        if (i >= row.r.count) return;
-        uint slot = divide(i, row.r.slice_magic, row.r.slice_shift), winner = winners.v[slot];
-        uint64_t source = winner == 0u ? data : updates;
-        uint from = winner == 0u ? i : (winner - 1u) * slice + (i - slot * slice);
-        ELEMENT_COPY(UNIT, wide, source, from * UNIT, target, i * UNIT)
+    for (uint item = 0u; item < ITEMS; item += BATCH) {
+        uint64_t from[BATCH], to[BATCH];
+        [[unroll]] for (uint k = 0u; k < BATCH; k++) {
+            uint i = batch_index(p.tile, item + k);
+            to[k] = 0ul;
+            if (k >= BATCH_USED || i >= row.r.count) continue;
+            uint slot = divide(i, row.r.slice_magic, row.r.slice_shift), winner = winners.v[slot];
+            uint updated = (winner - 1u) * row.r.slice + (i - slot * row.r.slice);
+            from[k] = winner == 0u ? element_at(data, i * UNIT) : element_at(updates, updated * UNIT);
+            to[k] = element_at(target, i * UNIT);
+        }
+        batch_copy(wide, from, to);
     }
 }

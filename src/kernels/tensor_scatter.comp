@@ -8,13 +8,13 @@
 #include "lib/abi.glsl"
 #include "rows/scatter.h"
 #include "lib/divide.h"
-#include "lib/element.glsl"
 
 layout(constant_id = SCATTER_SPEC_ITEMS) const uint ITEMS = 1u;
 layout(constant_id = SCATTER_SPEC_WIDE) const uint WIDE = 1u;
 layout(constant_id = SCATTER_SPEC_UNIT) const uint UNIT = 1u;
 layout(constant_id = SCATTER_SPEC_CIRCULAR) const uint CIRCULAR = 0u;
 
+#include "lib/batch.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_tensor_scatter r; };
 
 // First position written in a sample, in [0, cache).
@@ -39,18 +39,22 @@ void main() {
     uint64_t past = operand_address(row.r.past, p), update = operand_address(row.r.update, p);
     uint64_t target = operand_address(row.r.target, p), index = operand_address(row.r.index, p);
     bool wide = element_aligned(past | update, target), bad = false;
-    uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x;
     uint inner = row.r.inner, cache = row.r.cache, fresh = row.r.fresh;
-    for (uint item = 0u; item < ITEMS; item++) {
-        uint i = first + item * gl_WorkGroupSize.x;
-        if (i >= row.r.count) break;
-        uint line = divide(i, row.r.inner_magic, row.r.inner_shift);
-        uint run = divide(line, row.r.cache_magic, row.r.cache_shift), position = line - run * cache;
-        uint start = write_start(index, run / row.r.rows, cache, fresh, bad);
-        uint back = position >= start ? position - start : position + (CIRCULAR != 0u ? cache - start : cache);
-        uint64_t source = back < fresh ? update : past;
-        uint from = back < fresh ? (run * fresh + back) * inner + (i - line * inner) : i;
-        ELEMENT_COPY(UNIT, wide, source, from * UNIT, target, i * UNIT)
+    for (uint item = 0u; item < ITEMS; item += BATCH) {
+        uint64_t from[BATCH], to[BATCH];
+        [[unroll]] for (uint k = 0u; k < BATCH; k++) {
+            uint i = batch_index(p.tile, item + k);
+            to[k] = 0ul;
+            if (k >= BATCH_USED || i >= row.r.count) continue;
+            uint line = divide(i, row.r.inner_magic, row.r.inner_shift);
+            uint run = divide(line, row.r.cache_magic, row.r.cache_shift), position = line - run * cache;
+            uint start = write_start(index, run / row.r.rows, cache, fresh, bad);
+            uint back = position >= start ? position - start : position + (CIRCULAR != 0u ? cache - start : cache);
+            uint updated = (run * fresh + back) * inner + (i - line * inner);
+            from[k] = back < fresh ? element_at(update, updated * UNIT) : element_at(past, i * UNIT);
+            to[k] = element_at(target, i * UNIT);
+        }
+        batch_copy(wide, from, to);
     }
     if (bad) place_fail(p);
 }

@@ -1,5 +1,5 @@
 // A strided copy whose last dim runs on in the output and whose last but one runs on in the input (rows/move.h), through
-// tiles of shared memory: both sides are read and written in runs. A workgroup of 256 does a tile of 32 x 32.
+// tiles of shared memory: both sides are read and written in runs. A workgroup of 256 does a tile of SIDE x SIDE.
 //! variant b1 -DELEM_BYTES=1
 //! variant b2 -DELEM_BYTES=2
 //! variant b4 -DELEM_BYTES=4
@@ -12,14 +12,18 @@
 
 layout(constant_id = MOVE_SPEC_RANK) const uint RANK = 2u;
 
+layout(constant_id = MOVE_SPEC_SIDE) const uint SIDE = 64u; // 32 or 64
+
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_move r; };
 
 #if ELEM_BYTES == 8
+#define MOST 32u // of SIDE
 shared uint64_t tile[32][33];
 #define PUT(v) (v)
 #define GET(v) (v)
 #else
-shared uint tile[32][33];
+#define MOST 64u
+shared uint tile[64][65];
 #define PUT(v) uint(v)
 #define GET(v) ELEM(v)
 #endif
@@ -31,9 +35,9 @@ void main() {
     element_ref source = element_ref(operand_address(row.r.source, p));
     element_ref target = element_ref(operand_address(row.r.target, p));
     const uint Q = MOVE_RANK - 1u, J = MOVE_RANK - 2u;
-    uint nq = row.r.dims[Q], nj = row.r.dims[J], tiles_q = (nq + 31u) / 32u, tiles_j = (nj + 31u) / 32u;
-    uint rest = p.tile / tiles_q, q0 = (p.tile - rest * tiles_q) * 32u;
-    uint batch = rest / tiles_j, j0 = (rest - batch * tiles_j) * 32u;
+    uint nq = row.r.dims[Q], nj = row.r.dims[J], tiles_q = (nq + SIDE - 1u) / SIDE, tiles_j = (nj + SIDE - 1u) / SIDE;
+    uint rest = p.tile / tiles_q, q0 = (p.tile - rest * tiles_q) * SIDE;
+    uint batch = rest / tiles_j, j0 = (rest - batch * tiles_j) * SIDE;
     int from = int(row.r.in_at), to = int(row.r.out_at);
     for (uint k = 3u; k <= RANK; k++) {
         uint d = MOVE_RANK - k, dim = row.r.dims[d], next = batch / dim;
@@ -42,12 +46,22 @@ void main() {
         to += at * row.r.out_stride[d];
         batch = next;
     }
-    uint x = gl_LocalInvocationID.x % 32u, y0 = gl_LocalInvocationID.x / 32u, rows = gl_WorkGroupSize.x / 32u;
-    for (uint y = y0; y < 32u; y += rows)
-        if (j0 + x < nj && q0 + y < nq)
-            tile[y][x] = PUT(source.v[uint(from + int(j0 + x) + int(q0 + y) * row.r.in_stride[Q])]);
+    const uint TIMES = MOST * MOST / 256u; // rows of the tile that one invocation reads, at most
+    uint x = gl_LocalInvocationID.x % SIDE, y0 = gl_LocalInvocationID.x / SIDE, rows = 256u / SIDE;
+    ELEM v[TIMES];
+    [[unroll]] for (uint k = 0u; k < TIMES; k++) {
+        uint y = y0 + k * rows;
+        if (y < SIDE && j0 + x < nj && q0 + y < nq)
+            v[k] = source.v[uint(from + int(j0 + x) + int(q0 + y) * row.r.in_stride[Q])];
+    }
+    [[unroll]] for (uint k = 0u; k < TIMES; k++) {
+        uint y = y0 + k * rows;
+        if (y < SIDE) tile[y][x] = PUT(v[k]);
+    }
     barrier();
-    for (uint y = y0; y < 32u; y += rows)
-        if (q0 + x < nq && j0 + y < nj)
+    [[unroll]] for (uint k = 0u; k < TIMES; k++) {
+        uint y = y0 + k * rows;
+        if (y < SIDE && q0 + x < nq && j0 + y < nj)
             target.v[uint(to + int(q0 + x) + int(j0 + y) * row.r.out_stride[J])] = GET(tile[x][y]);
+    }
 }

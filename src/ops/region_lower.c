@@ -17,7 +17,7 @@ bool move_element(braid_type type, uint32_t *bytes, int64_t *parts) {
 move_grid move_grid_for(const device_traits *device, int64_t units) {
     move_grid g = {.group = device->software ? 64 : 256, .items = 16};
     if (g.group > device->max_invocations) g.group = device->max_invocations;
-    if (!device->software) g.items = units < 1 << 20 ? 1 : 4;
+    if (!device->software) g.items = units < 1 << 18 ? 1 : units < 1 << 22 ? 4 : 16;
     uint64_t tile = (uint64_t)g.group * g.items;
     g.tiles = ((uint64_t)units + tile - 1) / tile;
     return g;
@@ -85,7 +85,9 @@ static uint32_t unit_of(const region *r, uint32_t bytes) {
 /* The axis that runs on in the input where the last one does not, and both are long enough for tiles; -1: none. */
 static int transposed_axis(const lowering *l, const region *r) {
     int last = r->rank - 1;
-    if (l->device->software || l->device->max_invocations < 256 || r->rank < 2) return -1;
+    enum { SHARED = 64 * 65 * 4 };
+    if (l->device->software || l->device->max_invocations < 256 || l->device->shared_bytes < SHARED || r->rank < 2)
+        return -1;
     if (r->in_stride[last] == 1 || r->in_stride[last] == 0 || r->out_stride[last] != 1 || r->dims[last] < 8) return -1;
     for (int d = 0; d < last; d++)
         if (r->in_stride[d] == 1 && r->dims[d] >= 8) return d;
@@ -131,12 +133,15 @@ static braid_status emit_transpose(lowering *l, region *r, int axis, uint32_t by
     row_move row = {0};
     move_axis(r, axis, r->rank - 2);
     fill_row(&row, r, 1);
-    int64_t tiles = ((r->dims[r->rank - 1] + 31) / 32) * ((r->dims[r->rank - 2] + 31) / 32);
+    int64_t least = r->dims[r->rank - 1] < r->dims[r->rank - 2] ? r->dims[r->rank - 1] : r->dims[r->rank - 2];
+    int64_t edge = bytes == 8 || least <= 32 ? 32 : 64;
+    int64_t tiles = ((r->dims[r->rank - 1] + edge - 1) / edge) * ((r->dims[r->rank - 2] + edge - 1) / edge);
     for (int d = 0; d < r->rank - 2; d++) tiles *= r->dims[d];
     step *s = lower_step(l, MOVE_KERNEL("transpose", bytes), &row, sizeof row, (uint64_t)tiles, 256);
     if (!s) return error_memory(l->err);
     s->bytes = 2 * (uint64_t)region_count(r) * bytes;
     TRY(lower_spec(l, s, MOVE_SPEC_RANK, (uint32_t)r->rank));
+    TRY(lower_spec(l, s, MOVE_SPEC_SIDE, (uint32_t)edge));
     return add_operands(l, s, in, out);
 }
 

@@ -1,4 +1,4 @@
-// element.glsl: elements of ELEM_BYTES bytes by address, one or UNIT at a time. UNIT elements fill 16 bytes, or UNIT is 1.
+// element.glsl: elements of ELEM_BYTES bytes by address.
 #ifndef ELEMENT_GLSL
 #define ELEMENT_GLSL
 
@@ -19,14 +19,6 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer ind
 
 // May 16 bytes be moved at once: both tensors begin on 16 bytes. (Offsets of units are multiples of 16 bytes already.)
 bool element_aligned(uint64_t a, uint64_t b) { return ((uint(a) | uint(b)) & 15u) == 0u; }
-
-// Copies the unit that begins at element `from` to element `to`.
-#define ELEMENT_COPY(UNIT, wide, source, from, target, to)                                            \
-    if (UNIT > 1u && wide)                                                                           \
-        vector_ref(target).v[(to) / UNIT] = vector_ref(source).v[(from) / UNIT];                       \
-    else                                                                                             \
-        for (uint unit_k = 0u; unit_k < UNIT; unit_k++)                                              \
-            element_ref(target).v[(to) + unit_k] = element_ref(source).v[(from) + unit_k];
 
 // Index i of an index tensor as a position in [0, dim); outside: clamped, and `bad` is set. dim is not 0.
 uint index_read(uint64_t base, uint i, bool int64, uint dim, inout bool bad) {

@@ -7,6 +7,7 @@
 #define MOVE_SPEC_RANK SPEC_FIRST        /* dims used, the last ones of the arrays */
 #define MOVE_SPEC_UNIT (SPEC_FIRST + 1)  /* elements of a unit: 1, or 16 bytes' worth */
 #define MOVE_SPEC_ITEMS (SPEC_FIRST + 2) /* units per invocation */
+#define MOVE_SPEC_SIDE (SPEC_FIRST + 3)  /* of a transposed tile */
 
 ROW_BEGIN(move)
     row_header header;
