@@ -17,6 +17,8 @@ layout(constant_id = PAD_SPEC_MODE) const uint MODE = PAD_CONSTANT;
 #include "lib/batch.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_pad r; };
 
+row_pad r; // the row in registers: through the reference it would be read again after every store
+
 // Where index i of a padded axis comes from; n is not 0. % is defined for positive numbers only.
 int source_index(int i, int n) {
     if (i >= 0 && i < n) return i;
@@ -32,16 +34,16 @@ int source_index(int i, int n) {
 }
 
 // The element that unit i begins with; false in the constant part.
-bool find(row_ref row, uint i, out uint from) {
+bool find(uint i, out uint from) {
     uint rest = i;
-    from = row.r.in_at;
+    from = r.in_at;
     bool inside = true;
-    for (uint k = 1u; k <= RANK; k++) {
-        uint d = PAD_RANK - k, q = divide(rest, row.r.magic[d], row.r.shift[d]);
-        int at = int(rest - q * row.r.dims[d]) - row.r.begin[d], n = int(row.r.in_dims[d]);
+    [[unroll]] for (uint k = 1u; k <= RANK; k++) {
+        uint d = PAD_RANK - k, q = divide(rest, r.magic[d], r.shift[d]);
+        int at = int(rest - q * r.dims[d]) - r.begin[d], n = int(r.in_dims[d]);
         if (MODE == PAD_CONSTANT) inside = inside && at >= 0 && at < n;
         else at = source_index(at, n);
-        from += uint(at) * row.r.in_stride[d] * (k == 1u ? UNIT : 1u);
+        from += uint(at) * r.in_stride[d] * (k == 1u ? UNIT : 1u);
         rest = q;
     }
     return inside;
@@ -50,9 +52,9 @@ bool find(row_ref row, uint i, out uint from) {
 void main() {
     place p;
     if (!place_find(p)) return;
-    row_ref row = row_ref(p.row);
-    uint64_t source = operand_address(row.r.source, p), target = operand_address(row.r.target, p);
-    uint64_t fill = operand_address(row.r.fill, p);
+    r = row_ref(p.row).r;
+    uint64_t source = operand_address(r.source, p), target = operand_address(r.target, p);
+    uint64_t fill = operand_address(r.fill, p);
     ELEM constant = fill == 0ul ? ELEM(0) : element_ref(fill).v[0];
     bool wide = element_aligned(source, target);
     for (uint item = 0u; item < ITEMS; item += BATCH) {
@@ -60,8 +62,8 @@ void main() {
         [[unroll]] for (uint k = 0u; k < BATCH; k++) {
             uint i = batch_index(p.tile, item + k), at;
             to[k] = 0ul;
-            if (k >= BATCH_USED || i >= row.r.count) continue;
-            if (find(row, i, at)) {
+            if (k >= BATCH_USED || i >= r.count) continue;
+            if (find(i, at)) {
                 from[k] = element_at(source, at);
                 to[k] = element_at(target, i * UNIT);
             } else {

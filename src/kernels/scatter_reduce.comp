@@ -11,6 +11,8 @@ layout(constant_id = SCATTER_SPEC_TYPE) const uint TYPE = 1u;
 layout(constant_id = SCATTER_SPEC_HOW) const uint HOW = 1u;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_scatter_reduce r; };
+
+row_scatter_reduce r; // the row in registers: through the reference it would be read again after every store
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer slot_ref { uint v[]; };
 
 bool is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
@@ -38,19 +40,19 @@ int64_t reduce_int(int64_t a, int64_t b) {
 void main() {
     place p;
     if (!place_find(p)) return;
-    row_ref row = row_ref(p.row);
-    uint64_t data = operand_address(row.r.data, p), updates = operand_address(row.r.updates, p);
-    uint64_t target = operand_address(row.r.target, p);
-    slot_ref slots = slot_ref(operand_address(row.r.slots, p));
-    uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x, slice = row.r.slice;
+    r = row_ref(p.row).r;
+    uint64_t data = operand_address(r.data, p), updates = operand_address(r.updates, p);
+    uint64_t target = operand_address(r.target, p);
+    slot_ref slots = slot_ref(operand_address(r.slots, p));
+    uint first = p.tile * gl_WorkGroupSize.x * ITEMS + gl_LocalInvocationID.x, slice = r.slice;
     for (uint item = 0u; item < ITEMS; item++) {
         uint i = first + item * gl_WorkGroupSize.x;
-        if (i >= row.r.count) return;
-        uint slot = i / slice, within = i - slot * slice, base = 0u, rest = i, candidates = row.r.candidates;
-        for (uint k = 1u; k <= RANK; k++) {
-            uint d = SCATTER_RANK - k, q = rest / row.r.dims[d], at = rest - q * row.r.dims[d];
-            if (at >= row.r.limits[d]) candidates = 0u;
-            base += at * row.r.strides[d];
+        if (i >= r.count) return;
+        uint slot = i / slice, within = i - slot * slice, base = 0u, rest = i, candidates = r.candidates;
+        [[unroll]] for (uint k = 1u; k <= RANK; k++) {
+            uint d = SCATTER_RANK - k, q = rest / r.dims[d], at = rest - q * r.dims[d];
+            if (at >= r.limits[d]) candidates = 0u;
+            base += at * r.strides[d];
             rest = q;
         }
         float real_sum = 0.0;
@@ -58,7 +60,7 @@ void main() {
         if (type_is_real(TYPE)) real_sum = load_float(data, i, TYPE);
         else int_sum = load_int(data, i, TYPE);
         for (uint k = 0u; k < candidates; k++) {
-            uint t = base + k * row.r.candidate_stride;
+            uint t = base + k * r.candidate_stride;
             if (slots.v[t] != slot) continue;
             if (type_is_real(TYPE)) real_sum = reduce_real(real_sum, load_float(updates, t * slice + within, TYPE));
             else int_sum = reduce_int(int_sum, load_int(updates, t * slice + within, TYPE));

@@ -17,6 +17,8 @@ layout(constant_id = SCATTER_SPEC_CIRCULAR) const uint CIRCULAR = 0u;
 #include "lib/batch.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_tensor_scatter r; };
 
+row_tensor_scatter r; // the row in registers: through the reference it would be read again after every store
+
 // First position written in a sample, in [0, cache).
 uint write_start(uint64_t index, uint which, uint cache, uint fresh, inout bool bad) {
     if (index == 0ul) return 0u;
@@ -35,20 +37,20 @@ uint write_start(uint64_t index, uint which, uint cache, uint fresh, inout bool 
 void main() {
     place p;
     if (!place_find(p)) return;
-    row_ref row = row_ref(p.row);
-    uint64_t past = operand_address(row.r.past, p), update = operand_address(row.r.update, p);
-    uint64_t target = operand_address(row.r.target, p), index = operand_address(row.r.index, p);
+    r = row_ref(p.row).r;
+    uint64_t past = operand_address(r.past, p), update = operand_address(r.update, p);
+    uint64_t target = operand_address(r.target, p), index = operand_address(r.index, p);
     bool wide = element_aligned(past | update, target), bad = false;
-    uint inner = row.r.inner, cache = row.r.cache, fresh = row.r.fresh;
+    uint inner = r.inner, cache = r.cache, fresh = r.fresh;
     for (uint item = 0u; item < ITEMS; item += BATCH) {
         uint64_t from[BATCH], to[BATCH];
         [[unroll]] for (uint k = 0u; k < BATCH; k++) {
             uint i = batch_index(p.tile, item + k);
             to[k] = 0ul;
-            if (k >= BATCH_USED || i >= row.r.count) continue;
-            uint line = divide(i, row.r.inner_magic, row.r.inner_shift);
-            uint run = divide(line, row.r.cache_magic, row.r.cache_shift), position = line - run * cache;
-            uint start = write_start(index, run / row.r.rows, cache, fresh, bad);
+            if (k >= BATCH_USED || i >= r.count) continue;
+            uint line = divide(i, r.inner_magic, r.inner_shift);
+            uint run = divide(line, r.cache_magic, r.cache_shift), position = line - run * cache;
+            uint start = write_start(index, run / r.rows, cache, fresh, bad);
             uint back = position >= start ? position - start : position + (CIRCULAR != 0u ? cache - start : cache);
             uint updated = (run * fresh + back) * inner + (i - line * inner);
             from[k] = back < fresh ? element_at(update, updated * UNIT) : element_at(past, i * UNIT);

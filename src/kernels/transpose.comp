@@ -16,6 +16,8 @@ layout(constant_id = MOVE_SPEC_SIDE) const uint SIDE = 64u; // 32 or 64
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row_ref { row_move r; };
 
+row_move r; // the row in registers: through the reference it would be read again after every store
+
 #if ELEM_BYTES == 8
 #define MOST 32u // of SIDE
 shared uint64_t tile[32][33];
@@ -31,19 +33,19 @@ shared uint tile[64][65];
 void main() {
     place p;
     if (!place_find(p)) return;
-    row_ref row = row_ref(p.row);
-    element_ref source = element_ref(operand_address(row.r.source, p));
-    element_ref target = element_ref(operand_address(row.r.target, p));
+    r = row_ref(p.row).r;
+    element_ref source = element_ref(operand_address(r.source, p));
+    element_ref target = element_ref(operand_address(r.target, p));
     const uint Q = MOVE_RANK - 1u, J = MOVE_RANK - 2u;
-    uint nq = row.r.dims[Q], nj = row.r.dims[J], tiles_q = (nq + SIDE - 1u) / SIDE, tiles_j = (nj + SIDE - 1u) / SIDE;
+    uint nq = r.dims[Q], nj = r.dims[J], tiles_q = (nq + SIDE - 1u) / SIDE, tiles_j = (nj + SIDE - 1u) / SIDE;
     uint rest = p.tile / tiles_q, q0 = (p.tile - rest * tiles_q) * SIDE;
     uint batch = rest / tiles_j, j0 = (rest - batch * tiles_j) * SIDE;
-    int from = int(row.r.in_at), to = int(row.r.out_at);
-    for (uint k = 3u; k <= RANK; k++) {
-        uint d = MOVE_RANK - k, dim = row.r.dims[d], next = batch / dim;
+    int from = int(r.in_at), to = int(r.out_at);
+    [[unroll]] for (uint k = 3u; k <= RANK; k++) {
+        uint d = MOVE_RANK - k, dim = r.dims[d], next = batch / dim;
         int at = int(batch - next * dim);
-        from += at * row.r.in_stride[d];
-        to += at * row.r.out_stride[d];
+        from += at * r.in_stride[d];
+        to += at * r.out_stride[d];
         batch = next;
     }
     const uint TIMES = MOST * MOST / 256u; // rows of the tile that one invocation reads, at most
@@ -52,7 +54,7 @@ void main() {
     [[unroll]] for (uint k = 0u; k < TIMES; k++) {
         uint y = y0 + k * rows;
         if (y < SIDE && j0 + x < nj && q0 + y < nq)
-            v[k] = source.v[uint(from + int(j0 + x) + int(q0 + y) * row.r.in_stride[Q])];
+            v[k] = source.v[uint(from + int(j0 + x) + int(q0 + y) * r.in_stride[Q])];
     }
     [[unroll]] for (uint k = 0u; k < TIMES; k++) {
         uint y = y0 + k * rows;
@@ -62,6 +64,6 @@ void main() {
     [[unroll]] for (uint k = 0u; k < TIMES; k++) {
         uint y = y0 + k * rows;
         if (y < SIDE && q0 + x < nq && j0 + y < nj)
-            target.v[uint(to + int(q0 + x) + int(j0 + y) * row.r.out_stride[J])] = GET(tile[x][y]);
+            target.v[uint(to + int(q0 + x) + int(j0 + y) * r.out_stride[J])] = GET(tile[x][y]);
     }
 }
