@@ -111,8 +111,9 @@ static braid_status fit_scale(resize_axis *x, int axis, float scale, bool crop, 
     if (!(width < (float)ELEMENTS_MAX))
         return error_set(err, BRAID_LIMIT, "axis %d grows to %g elements", axis, (double)width);
     x->scale = (double)scale;
-    x->width = (double)scale * (double)x->in;
     x->out = width > 0 ? (int64_t)floorf(width) : 0;
+    /* A crop spans the whole roi; align_corners goes by the fractional extent, as the standard's tests do. */
+    x->width = crop ? (double)x->out : (double)scale * (double)x->in;
     return BRAID_OK;
 }
 
@@ -177,7 +178,7 @@ static double source(const resize_attributes *a, const resize_axis *x, int64_t o
     switch (a->coordinates) {
     case RESIZE_HALF_PIXEL: return half - 0.5;
     case RESIZE_HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (double)x->out / x->width) + half - 0.5;
-    case RESIZE_PYTORCH_HALF_PIXEL: return x->width > 1 ? half - 0.5 : 0;
+    case RESIZE_PYTORCH_HALF_PIXEL: return x->out > 1 ? half - 0.5 : 0;
     case RESIZE_ALIGN_CORNERS: return last;
     case RESIZE_ASYMMETRIC: return at / x->scale;
     case RESIZE_TF_HALF_PIXEL: return half;
@@ -192,7 +193,7 @@ static float source_float(const resize_attributes *a, const resize_axis *x, int6
     float at = (float)o, scale = (float)x->scale;
     switch (a->coordinates) {
     case RESIZE_HALF_PIXEL: return (at + 0.5f) / scale - 0.5f;
-    case RESIZE_PYTORCH_HALF_PIXEL: return x->width > 1 ? (at + 0.5f) / scale - 0.5f : 0;
+    case RESIZE_PYTORCH_HALF_PIXEL: return x->out > 1 ? (at + 0.5f) / scale - 0.5f : 0;
     case RESIZE_ASYMMETRIC: return at / scale;
     case RESIZE_TF_HALF_PIXEL: return (at + 0.5f) / scale;
     default: return (float)source(a, x, o);
