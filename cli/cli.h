@@ -118,8 +118,8 @@ void tensors_free(braid_tensor *, size_t count);
 void tensor_drop(braid_tensor *);
 bool tensor_count(int rank, const int64_t *dims, int64_t *out); /* false: negative dim or overflow */
 bool tensor_span(braid_type, int64_t count, size_t *bytes);     /* sub-byte types packed; strings: pointers */
-int type_bits(braid_type);
-bool type_is_float(braid_type);                                            /* float8 and float4 included */
+int value_bits(braid_type);
+bool value_is_float(braid_type);                                           /* float8 and float4 included */
 void dims_text(int rank, const int64_t *dims, char *out, size_t capacity); /* "[1,3,224,224]" */
 /* "1,3,224,224" or "1x3x224x224"; an empty text is rank 0. */
 bool dims_parse(const char *text, int *rank, int64_t *dims);

@@ -29,7 +29,7 @@ static bool element_matches(const braid_tensor *got, const braid_tensor *want, i
     if (got->type == BRAID_COMPLEX64 || got->type == BRAID_COMPLEX128)
         return close_enough(value_get(got, i), value_get(want, i), rtol, atol, c) &&
                close_enough(imaginary(got, i), imaginary(want, i), rtol, atol, c);
-    if (type_is_float(got->type)) return close_enough(value_get(got, i), value_get(want, i), rtol, atol, c);
+    if (value_is_float(got->type)) return close_enough(value_get(got, i), value_get(want, i), rtol, atol, c);
     return value_get_int(got, i) == value_get_int(want, i);
 }
 
@@ -65,7 +65,7 @@ void tensor_compare(const braid_tensor *got, const braid_tensor *want, double rt
     }
     c->ok = c->differing == 0;
     if (c->ok) {
-        if (type_is_float(got->type))
+        if (value_is_float(got->type))
             snprintf(c->text, sizeof c->text, "max error %.3g", c->worst_absolute);
         else
             snprintf(c->text, sizeof c->text, "equal");

@@ -218,7 +218,7 @@ static braid_status wanted_size(const cli_options *o, const braid_tensor *t, axe
 }
 
 static braid_status fill(const cli_options *o, axes a, const pixels *p, braid_tensor *out, braid_error *err) {
-    double mean[3], deviation[3], scale = o->scale >= 0 ? o->scale : type_is_float(out->type) ? 1.0 / 255 : 1;
+    double mean[3], deviation[3], scale = o->scale >= 0 ? o->scale : value_is_float(out->type) ? 1.0 / 255 : 1;
     TRY(parse_triple("mean", o->mean, 0, mean, err));
     TRY(parse_triple("std", o->std, 1, deviation, err));
     if (o->channels && strcmp(o->channels, "rgb") && strcmp(o->channels, "bgr"))
@@ -228,7 +228,7 @@ static braid_status fill(const cli_options *o, axes a, const pixels *p, braid_te
     for (int64_t i = 0; i < area * c; i++) {
         int64_t pixel = i / c, k = i % c, channel = reverse ? c - 1 - k : k;
         double v = ((double)p->data[pixel * c + channel] * scale - mean[k]) / deviation[k];
-        if (!type_is_float(out->type)) v = fmin(255, fmax(out->type == BRAID_INT8 ? -128 : 0, rint(v)));
+        if (!value_is_float(out->type)) v = fmin(255, fmax(out->type == BRAID_INT8 ? -128 : 0, rint(v)));
         bool last = a.channel > a.height;
         if (!value_set(out, last ? i : k * area + pixel, v))
             return cli_error(err, BRAID_TYPE, "an image cannot be %s", braid_type_name(out->type));

@@ -97,7 +97,7 @@ static braid_status raw_file(const char *path, braid_tensor *t, braid_error *err
     void *bytes;
     size_t size, span;
     TRY(file_load(path, &bytes, &size, err));
-    int bits = type_bits(t->type);
+    int bits = value_bits(t->type);
     braid_tensor form = *t;
     int64_t count = bits ? (int64_t)(size * 8 / (size_t)bits) : 0;
     if (!bits || !fit_count(&form, count) || !tensor_span(t->type, count, &span) || span != size) {
@@ -207,7 +207,7 @@ static braid_status random_values(const cli_options *o, size_t index, double low
     uint64_t state = o->seed * 0x2545f4914f6cdd1du + index * 0x9e3779b97f4a7c15u + 1;
     int64_t count;
     if (!tensor_count(t->rank, t->dims, &count)) return cli_error(err, BRAID_LIMIT, "a shape too large");
-    bool real = type_is_float(t->type);
+    bool real = value_is_float(t->type);
     for (int64_t i = 0; i < count; i++) {
         double unit = (double)(next_random(&state) >> 11) * 0x1p-53;
         double v = real ? low + unit * (high - low) : (double)(int64_t)(low + unit * (high - low + 1));

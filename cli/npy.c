@@ -81,7 +81,7 @@ static bool parse_descr(const char *at, header *h) {
         h->type = BRAID_STRING;
         h->wide = kind == 'U';
         h->text_width = strtoul(bytes, NULL, 10);
-        return h->text_width < 1u << 24;
+        return h->text_width > 0 && h->text_width < 1u << 24;
     }
     for (int i = 0; i < DESCRS; i++)
         if (descrs[i].kind == kind && !strcmp(descrs[i].bytes, bytes)) h->type = descrs[i].type;
@@ -167,7 +167,7 @@ static void from_fortran(char *out, const char *in, size_t element, const braid_
 
 static braid_status read_data(const char *data, size_t size, const header *h, braid_tensor *out, braid_error *err) {
     int64_t count;
-    size_t element = h->type == BRAID_STRING ? h->text_width * (h->wide ? 4 : 1) : (size_t)type_bits(h->type) / 8;
+    size_t element = h->type == BRAID_STRING ? h->text_width * (h->wide ? 4 : 1) : (size_t)value_bits(h->type) / 8;
     size_t wanted;
     if (!tensor_count(h->rank, h->dims, &count) || __builtin_mul_overflow((size_t)count, element, &wanted))
         return cli_error(err, BRAID_LIMIT, "npy shape too large");
@@ -267,7 +267,7 @@ static void write_strings(const braid_tensor *t, int64_t count, size_t width, FI
 /* Elements that numpy has no type for, widened: floats to float32 (exact), small integers to 8 bits. */
 static void write_widened(const braid_tensor *t, int64_t count, FILE *f) {
     for (int64_t i = 0; i < count; i++) {
-        if (type_is_float(t->type)) {
+        if (value_is_float(t->type)) {
             float v = (float)value_get(t, i);
             fwrite(&v, sizeof v, 1, f);
         } else {
@@ -295,7 +295,7 @@ static void write_values(const braid_tensor *t, int64_t count, FILE *f) {
     char descr[24] = "";
     for (int i = 0; i < DESCRS; i++)
         if (descrs[i].type == t->type)
-            snprintf(descr, sizeof descr, "%c%c%s", type_bits(t->type) == 8 ? '|' : '<', descrs[i].kind,
+            snprintf(descr, sizeof descr, "%c%c%s", value_bits(t->type) == 8 ? '|' : '<', descrs[i].kind,
                      descrs[i].bytes);
     if (t->type == BRAID_STRING) {
         size_t width = longest_string(t, count);
@@ -304,10 +304,10 @@ static void write_values(const braid_tensor *t, int64_t count, FILE *f) {
         write_strings(t, count, width, f);
     } else if (descr[0]) {
         write_header(t, descr, f);
-        fwrite(t->data, 1, (size_t)count * (size_t)type_bits(t->type) / 8, f);
+        fwrite(t->data, 1, (size_t)count * (size_t)value_bits(t->type) / 8, f);
     } else {
         bool is_signed = t->type == BRAID_INT4 || t->type == BRAID_INT2;
-        write_header(t, type_is_float(t->type) ? "<f4" : is_signed ? "|i1" : "|u1", f);
+        write_header(t, value_is_float(t->type) ? "<f4" : is_signed ? "|i1" : "|u1", f);
         write_widened(t, count, f);
     }
 }

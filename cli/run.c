@@ -180,7 +180,7 @@ static json_t *json_values(const braid_tensor *t, int64_t count) {
             value = json_string(((const char *const *)t->data)[i]);
         else if (t->type == BRAID_BOOL)
             value = json_boolean(value_get_int(t, i) != 0);
-        else if (!type_is_float(t->type))
+        else if (!value_is_float(t->type))
             value = json_integer(value_get_int(t, i));
         else
             value = isfinite(value_get(t, i)) ? json_real(value_get(t, i)) : NULL;

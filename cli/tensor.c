@@ -7,7 +7,7 @@
 /* More elements than this are refused before anything is allocated. */
 #define ELEMENTS_MAX ((int64_t)1 << 40)
 
-int type_bits(braid_type type) {
+int value_bits(braid_type type) {
     switch (type) {
 #define ROW(name, number, bits, text)                                                                                  \
     case BRAID_##name:                                                                                                 \
@@ -20,7 +20,7 @@ int type_bits(braid_type type) {
     return 0;
 }
 
-bool type_is_float(braid_type type) {
+bool value_is_float(braid_type type) {
     switch (type) {
     case BRAID_FLOAT32:
     case BRAID_FLOAT16:
@@ -53,7 +53,7 @@ bool tensor_count(int rank, const int64_t *dims, int64_t *out) {
 }
 
 bool tensor_span(braid_type type, int64_t count, size_t *bytes) {
-    int bits = type == BRAID_STRING ? 8 * (int)sizeof(char *) : type_bits(type);
+    int bits = type == BRAID_STRING ? 8 * (int)sizeof(char *) : value_bits(type);
     int64_t total;
     if (bits == 0 || __builtin_mul_overflow(count, (int64_t)bits, &total) || total > INT64_MAX - 7) return false;
     *bytes = (size_t)((total + 7) / 8);

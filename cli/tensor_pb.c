@@ -140,7 +140,7 @@ static place place_of(braid_type type) {
     case BRAID_INT32:
         return (place){5, 0, 4};
     default:
-        return (place){5, 0, type_bits(type) == 16 ? 2 : 1};
+        return (place){5, 0, value_bits(type) == 16 ? 2 : 1};
     }
 }
 
@@ -165,8 +165,6 @@ static braid_status fill_typed(cursor c, braid_tensor *t, braid_error *err) {
 
 /* Strings: pointers first, the characters behind them in the same block. */
 static braid_status fill_strings(cursor c, const head *h, braid_tensor *t, braid_error *err) {
-    if (t->bytes != (size_t)h->strings * sizeof(char *))
-        return cli_error(err, BRAID_FORMAT, "%lld strings do not fit the shape", (long long)h->strings);
     char **block = realloc(t->data, t->bytes + (size_t)(c.end - c.at) + (size_t)h->strings + 1);
     if (!block) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
     t->data = block;
@@ -184,6 +182,21 @@ static braid_status fill_strings(cursor c, const head *h, braid_tensor *t, braid
     return BRAID_OK;
 }
 
+/* What the shape needs against what the file holds, before anything is allocated. A varint of one byte may stand for
+   eight, no field for more. */
+static braid_status check_size(const head *h, size_t size, braid_error *err) {
+    int64_t count;
+    size_t span, raw = (size_t)(h->raw.end - h->raw.at);
+    if (!tensor_count(h->rank, h->dims, &count) || !tensor_span((braid_type)h->type, count, &span))
+        return cli_error(err, BRAID_LIMIT, "a tensor of this shape is too large");
+    if (h->type == BRAID_STRING && count != h->strings)
+        return cli_error(err, BRAID_FORMAT, "%lld strings do not fit the shape", (long long)h->strings);
+    if (h->type != BRAID_STRING && h->has_raw && raw != span)
+        return cli_error(err, BRAID_FORMAT, "%zu bytes of data, the shape needs %zu", raw, span);
+    if (span / 8 > size) return cli_error(err, BRAID_FORMAT, "fewer values than the shape holds");
+    return BRAID_OK;
+}
+
 braid_status tensor_pb_parse(const void *bytes, size_t size, braid_tensor *out, braid_error *err) {
     cursor all = {bytes, (const uint8_t *)bytes + size};
     head h = {0};
@@ -191,19 +204,15 @@ braid_status tensor_pb_parse(const void *bytes, size_t size, braid_tensor *out, 
     braid_type type = (braid_type)h.type;
     if (h.type < 1 || h.type > BRAID_INT2)
         return cli_error(err, BRAID_FORMAT, "not a TensorProto: element type %lld", (long long)h.type);
+    TRY(check_size(&h, size, err));
     TRY(tensor_alloc(out, type, h.rank, h.dims, err));
-    braid_status status;
+    braid_status status = BRAID_OK;
     if (type == BRAID_STRING)
         status = fill_strings(all, &h, out, err);
     else if (!h.has_raw)
         status = fill_typed(all, out, err);
-    else if ((size_t)(h.raw.end - h.raw.at) != out->bytes)
-        status = cli_error(err, BRAID_FORMAT, "%zu bytes of data, the shape needs %zu", (size_t)(h.raw.end - h.raw.at),
-                           out->bytes);
-    else {
-        if (out->bytes) memcpy(out->data, h.raw.at, out->bytes);
-        status = BRAID_OK;
-    }
+    else if (out->bytes)
+        memcpy(out->data, h.raw.at, out->bytes);
     if (status != BRAID_OK) tensor_drop(out);
     return status;
 }

@@ -159,7 +159,7 @@ static uint16_t float_to_bfloat(float v) {
     } while (0)
 
 bool value_set_int(braid_tensor *t, int64_t i, int64_t v) {
-    int bits = type_bits(t->type);
+    int bits = value_bits(t->type);
     switch (t->type) {
     case BRAID_BOOL:
         if (v < 0 || v > 1) return false;
@@ -258,7 +258,7 @@ void value_text(const braid_tensor *t, int64_t i, char *out, size_t capacity) {
         snprintf(out, capacity, "%llu", (unsigned long long)LOAD(uint64_t));
         break;
     default:
-        if (type_is_float(t->type))
+        if (value_is_float(t->type))
             snprintf(out, capacity, "%.6g", value_get(t, i));
         else
             snprintf(out, capacity, "%lld", (long long)value_get_int(t, i));

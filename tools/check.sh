@@ -13,13 +13,13 @@ export TSAN_OPTIONS=ignore_noninstrumented_modules=1
 suite() { # DIR PRESET [CTEST-OPTION ...]
     suite_dir=$1 suite_preset=$2
     shift 2
-    tools/build.sh "$suite_dir" "$suite_preset" -DBRAID_TESTS=ON
+    tools/build.sh "$suite_dir" "$suite_preset" -DBRAID_TESTS=ON || return 1
     ctest --test-dir "$suite_dir" --output-on-failure -j "$jobs" --no-tests=error "$@"
 }
 
 # New inputs go to the build folder; the committed corpus is only read.
 fuzz() { # DIR SECONDS
-    tools/build.sh "$1" fuzz -DBRAID_TESTS=ON
+    tools/build.sh "$1" fuzz -DBRAID_TESTS=ON || return 1
     running=
     for target in tests/fuzz/fuzz_*.c; do
         name=$(basename "$target" .c)
