@@ -1,3 +1,6 @@
+/*
+ * mm_code.c: rows, constants and grids of the product kernels.
+ */
 #include "ops/mm_code.h"
 
 /* Specialization constants of lib/mm.glsl, mm.comp and mms.comp. */
