@@ -36,11 +36,23 @@ static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
     return BRAID_OK;
 }
 
+/* Everything of this segment, and the weights of the session. */
+static braid_status check_budget(const braid_session *s, const plan *p, uint64_t io_bytes, braid_error *err) {
+    uint64_t needed = p->arena_bytes + p->const_bytes + p->rows_bytes + io_bytes;
+    if (needed <= s->memory_budget) return BRAID_OK;
+    return error_set(err, BRAID_DEVICE_MEMORY,
+                     "the plan needs %llu MiB (arena %llu, constants %llu, inputs and outputs %llu), the budget is %llu MiB",
+                     (unsigned long long)(needed >> 20), (unsigned long long)(p->arena_bytes >> 20),
+                     (unsigned long long)(p->const_bytes >> 20), (unsigned long long)(io_bytes >> 20),
+                     (unsigned long long)(s->memory_budget >> 20));
+}
+
 static braid_status allocate(braid_session *s, segment *seg, braid_error *err) {
     gpu *vk = s->device->gpu;
     const plan *p = seg->p;
     uint64_t io_bytes = 0;
     TRY(layout_io(seg, &io_bytes, err));
+    TRY(check_budget(s, p, io_bytes, err));
     if (!(seg->blocks = arena_array(p->memory, (size_t)p->n_blocks + 1, sizeof *seg->blocks))) return error_memory(err);
     for (int32_t i = 0; i < p->n_blocks; i++)
         TRY(gpu_buffer_new(vk, GPU_DEVICE, p->block_bytes[i], &seg->blocks[i], err));

@@ -105,7 +105,10 @@ static braid_status plan_early(braid_session *s, braid_error *err) {
 static braid_status session_init(braid_session *s, const braid_session_options *o, braid_error *err) {
     if (!(s->memory = arena_new())) return error_memory(err);
     if (s->device->gpu) {
+        braid_device_info info;
+        gpu_describe(s->device->gpu, &info);
         s->traits = gpu_traits(s->device->gpu);
+        s->memory_budget = o->memory_budget ? o->memory_budget : info.memory / 4 * 3;
         TRY(weights_new(s->device, &s->weights, err));
     }
     uint64_t start = clock_ns();

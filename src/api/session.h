@@ -100,6 +100,7 @@ struct braid_session {
     bool keep_all; /* stages made now export every value (compare) */
     logger log;
     const device_traits *traits; /* NULL: host */
+    uint64_t memory_budget; /* bytes one plan may take */
     uint64_t device_ns;
     braid_step_time *times;
     size_t n_times, cap_times;

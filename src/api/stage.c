@@ -232,16 +232,20 @@ static braid_status take_level(const compile *c, int32_t level, bool **out) {
 
 static braid_status host_segment(compile *c, segment *seg, const bool *take) {
     const graph *g = c->st->g;
+    const char *const reason = "no kernel for these types and shapes on this device";
     seg->on_host = true;
     if (!(seg->nodes = arena_array(c->st->memory, (size_t)g->n_nodes + 1, sizeof *seg->nodes)))
         return error_memory(c->err);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         if (!take[i]) continue;
         char title[256];
-        if (c->s->no_host || !g->nodes[i]->op || !g->nodes[i]->op->eval)
-            return error_set(c->err, BRAID_UNSUPPORTED, "%s: %s", node_title(g->nodes[i], title),
-                             c->s->no_host ? "no kernel for these types and shapes on this device, and host steps are off"
-                                           : "not supported");
+        const node *n = g->nodes[i];
+        if (!n->op || !n->op->eval) return error_set(c->err, BRAID_UNSUPPORTED, "%s: not supported", node_title(n, title));
+        if (c->s->no_host)
+            return error_set(c->err, BRAID_UNSUPPORTED, "%s: %s, and host steps are off", node_title(n, title), reason);
+        if (c->s->traits)
+            log_line(&c->s->log, BRAID_LOG_INFO, "%s is a host step: %s", node_title(n, title),
+                     outputs_static(g, n) ? reason : "the shape of its result depends on data");
         seg->nodes[seg->n_nodes++] = i;
     }
     return BRAID_OK;
