@@ -12,6 +12,14 @@
 #include "lib/program.glsl"
 #endif
 #include "lib/vector.glsl"
+#ifdef FLOAT64
+#include "lib/math64.glsl"
+#define EXP b_exp64
+#define LOG b_log64
+#else
+#define EXP b_exp
+#define LOG b_log
+#endif
 #include "rows/reduce.h"
 
 layout(constant_id = SPEC_KIND) const uint KIND = 0u;
@@ -137,13 +145,10 @@ partial add(partial u, partial v) {
 }
 // u.a + log(u.b) and v.a + log(v.b), joined; an infinite or NaN maximum is the answer by itself.
 partial add_exponential(partial u, partial v) {
-#ifndef FLOAT64
-    float top = b_max(u.a, v.a);
-    float low = u.a == top ? v.a : u.a;
-    float scale = finite(top) ? b_exp(low - top) : 0.0f;
+    number top = unordered(u.a) ? u.a : unordered(v.a) ? v.a : max(u.a, v.a), low = u.a == top ? v.a : u.a;
+    number scale = finite(top) ? EXP(low - top) : number(0);
     u.b = u.a == top ? u.b + v.b * scale : v.b + u.b * scale;
     u.a = top;
-#endif
     return u;
 }
 #endif
@@ -210,10 +215,10 @@ void finish(uint64_t base, uint row, partial v, row_reduce r, place where) {
     if (is_sum && finite(v.b)) x += v.b;
     if (KIND == REDUCE_KIND_MEAN) x = x / number(r.total);
     if (KIND == REDUCE_KIND_L2) x = sqrt(x);
+    if (KIND == REDUCE_KIND_LOG_SUM) x = LOG(x);
+    if (KIND == REDUCE_KIND_LOG_SUM_EXP && finite(x)) x += LOG(v.b);
 #ifndef FLOAT64
-    if (KIND == REDUCE_KIND_LOG_SUM) x = b_log(x);
     if (KIND == REDUCE_KIND_LP) x = b_pow(x, 1.0f / p);
-    if (KIND == REDUCE_KIND_LOG_SUM_EXP && finite(x)) x += b_log(v.b);
 #endif
 #ifdef EPILOGUE
     if (PROGRAM_0 != 0u) {

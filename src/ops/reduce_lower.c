@@ -25,11 +25,11 @@ typedef struct reduce_plan {
     int64_t total; /* elements of a whole row */
 } reduce_plan;
 
-/* Integers have no kernel for kinds that end in a root or logarithm, doubles none for logarithms and powers. */
+/* Integers have no kernel for kinds that end in a root or logarithm, doubles none for powers. */
 static const char *kernel_for(braid_type t, reduce_kind kind, const device_traits *d) {
     bool logarithm = kind == REDUCE_LOG_SUM || kind == REDUCE_LOG_SUM_EXP || kind == REDUCE_LP;
     if (row_is_float(t)) return "reduce_float";
-    if (t == BRAID_FLOAT64) return d->float64 && !logarithm ? "reduce_double" : NULL;
+    if (t == BRAID_FLOAT64) return d->float64 && kind != REDUCE_LP ? "reduce_double" : NULL;
     if (!type_is_integer(t) && t != BRAID_BOOL) return NULL;
     return logarithm || kind == REDUCE_L2 ? NULL : "reduce_int";
 }

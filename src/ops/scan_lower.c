@@ -6,6 +6,7 @@
 #include "ops/scan.h"
 
 #include "kernels/rows/scan.h"
+#include "kernels/rows/scan_any.h"
 #include "ops/row_lower.h"
 
 #include <stddef.h>
@@ -80,19 +81,46 @@ static braid_status chunked(lowering *l, const scan_step *a) {
     return row_write(l, s, offsetof(row_scan, y), 0);
 }
 
+/* The axis is known only when it runs. */
+static braid_status any_axis(lowering *l, braid_type wide) {
+    const tensor_type *x = lower_in(l, 0);
+    scan_job job = scan_job_of(l->node);
+    row_scan_any row = {.rank = (uint)x->rank};
+    int64_t elements, least = INT32_MAX;
+    if (!tensor_type_count(x, &elements) || elements > INT32_MAX || x->rank == 0) return BRAID_UNSUPPORTED;
+    if (elements == 0) return BRAID_UNSUPPORTED; /* nothing would check the axis */
+    for (int d = 0; d < x->rank; d++) {
+        row.dims[d] = (uint)x->dims[d];
+        if (x->dims[d] < least) least = x->dims[d];
+    }
+    row.elements = (uint)elements;
+    const char *kernel = wide == BRAID_FLOAT32 ? "scan_any_float" : wide == BRAID_INT64 ? "scan_any_int" : "scan_any_double";
+    uint64_t lines = (uint64_t)(elements / least);
+    step *s = lower_step(l, kernel, &row, sizeof row, (lines + 63) / 64, 64);
+    if (!s) return BRAID_HOST_MEMORY;
+    TRY(lower_spec(l, s, SPEC_KIND, job.product));
+    TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));
+    TRY(lower_spec(l, s, SPEC_TYPE_SIDE, lower_in(l, 1)->type));
+    TRY(lower_spec(l, s, SPEC_FLAGS, (job.exclusive ? SCAN_FLAG_EXCLUSIVE : 0) | (job.reverse ? SCAN_FLAG_REVERSE : 0)));
+    TRY(row_read(l, s, offsetof(row_scan_any, x), 0));
+    TRY(row_read(l, s, offsetof(row_scan_any, axis), 1));
+    return row_write(l, s, offsetof(row_scan_any, y), 0);
+}
+
 braid_status scan_lower(lowering *l) {
     const tensor_type *x = lower_in(l, 0);
     const tensor *axis;
     row_view view;
     rows_view packed;
     TRY(lower_constant_in(l, 1, &axis));
-    if (!axis || (x->type == BRAID_FLOAT64 && !l->device->float64)) return BRAID_UNSUPPORTED;
+    braid_type wide = row_is_float(x->type) ? BRAID_FLOAT32 : x->type == BRAID_FLOAT64 ? BRAID_FLOAT64 : BRAID_INT64;
+    if (wide == BRAID_FLOAT64 && !l->device->float64) return BRAID_UNSUPPORTED;
+    if (!axis) return any_axis(l, wide);
     TRY(scan_view(x, axis, &view, l->err));
     if (!row_pack(&view, &packed)) return BRAID_UNSUPPORTED;
     if (view.rows == 0 || view.length == 0) return BRAID_OK;
-    scan_step a = {.job = scan_job_of(l->node), .view = &view, .x = x->type, .y = x->type, .wide = BRAID_FLOAT32,
+    scan_step a = {.job = scan_job_of(l->node), .view = &view, .x = x->type, .y = x->type, .wide = wide,
                    .chunk = (uint64_t)view.length, .chunks = 1};
-    if (!row_is_float(x->type)) a.wide = x->type == BRAID_FLOAT64 ? BRAID_FLOAT64 : BRAID_INT64;
     row_layout_sequential(l->device, &view, &a.layout);
     uint64_t chunk = a.layout.adjacent ? SCAN_CHUNK : SCAN_CHUNK / 64;
     if (a.layout.tiles < l->device->cores && (uint64_t)view.length >= 4 * chunk) {
