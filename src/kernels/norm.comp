@@ -24,18 +24,18 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer row
 
 #ifdef FLOAT64
 #define real4 dvec4
-#define NORM_PARTIAL 16u
+#define NORM_PARTIAL 32u
 #define real2 dvec2
 #define SHUFFLE1(x, m) packDouble2x32(subgroupShuffleXor(unpackDouble2x32(x), m))
 #define SHUFFLE2(v, m) dvec2(SHUFFLE1(v.x, m), SHUFFLE1(v.y, m))
 #else
 #define real4 vec4
-#define NORM_PARTIAL 8u
+#define NORM_PARTIAL 16u
 #define real2 vec2
 #define SHUFFLE2(v, m) subgroupShuffleXor(v, m)
 #endif
 
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer partial_ref { real2 v; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer partial_ref { real4 v; };
 
 const uint WIDTH = VECTOR == 1u ? 4u : 1u; // neighbouring elements of an invocation
 const uint KEPT = VALUES > 0u ? VALUES : 4u;
@@ -138,8 +138,8 @@ real2 conclude(real2 sums, real n, real epsilon) {
     return real2(rest, factor_of(square, sums.y, epsilon));
 }
 
-// Both return (mean, factor). Slot i of a member holds element begin + (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH.
-real2 solve_kept(bool inside) {
+// Both return (mean, what is missing in it, factor). Slot i of a member holds element begin + (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH.
+real4 solve_kept(bool inside) {
     real v[KEPT];
     uint member = team_member();
     real2 sums = real2(0);
@@ -161,14 +161,14 @@ real2 solve_kept(bool inside) {
         if (k < end) sums = spread(sums, v[i]);
     }
     real2 result = conclude(team_sum(sums), n, real(row.r.epsilon));
-    if (STAGE == 1u) return real2(mean + result.x, result.y);
+    if (STAGE == 1u) return real4(mean, result, real(0));
     [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
         uint k = begin + (i / WIDTH * TEAM + member) * WIDTH;
         real4 e = real4(0);
         [[unroll]] for (uint j = 0u; j < WIDTH; j++) e[j] = (v[i + j] - result.x) * result.y;
         if (inside && k < end) write4(k, affine(e, k));
     }
-    return real2(mean + result.x, result.y);
+    return real4(mean, result, real(0));
 }
 
 // Writes (x - mean - rest) * factor.
@@ -178,7 +178,7 @@ void apply(bool inside, real mean, real rest, real factor) {
         write4(k, affine(((read4(k) - mean) - rest) * factor, k));
 }
 
-real2 solve_again(bool inside) {
+real4 solve_again(bool inside) {
     uint first = begin + team_member() * WIDTH, stop = inside ? end : begin;
     real2 sums = real2(0);
     real mean = real(0), n = real(end - begin);
@@ -196,29 +196,30 @@ real2 solve_again(bool inside) {
     }
     real2 result = conclude(team_sum(sums), n, real(row.r.epsilon));
     apply(inside, mean, result.x, result.y);
-    return real2(mean + result.x, result.y);
+    return real4(mean, result, real(0));
 }
 
 // Joins the chunks' partials in order: means as distances from the first one, which a large mean cannot swallow.
-real2 solve_joined(uint at, bool inside, uint64_t partials) {
+real4 solve_joined(uint at, bool inside, uint64_t partials) {
     uint count = row.r.view.count, chunks = row.r.chunks;
     real total = real(count), head = partial_ref(partials + uint64_t(at * chunks) * NORM_PARTIAL).v.x;
     real2 sums = real2(0);
     for (uint c = team_member(); c < chunks; c += TEAM) {
         real n = real(min(row.r.chunk, count - c * row.r.chunk));
-        sums.x += n * (partial_ref(partials + uint64_t(at * chunks + c) * NORM_PARTIAL).v.x - head);
+        real4 v = partial_ref(partials + uint64_t(at * chunks + c) * NORM_PARTIAL).v;
+        sums.x += n * ((v.x - head) + v.y);
     }
     real rest = team_sum(sums).x / total;
     sums = real2(0);
     for (uint c = team_member(); c < chunks; c += TEAM) {
         real n = real(min(row.r.chunk, count - c * row.r.chunk));
-        real2 v = partial_ref(partials + uint64_t(at * chunks + c) * NORM_PARTIAL).v;
-        real d = (v.x - head) - rest;
-        sums.y += v.y + n * d * d;
+        real4 v = partial_ref(partials + uint64_t(at * chunks + c) * NORM_PARTIAL).v;
+        real d = ((v.x - head) + v.y) - rest;
+        sums.y += v.z + n * d * d;
     }
     real sum = team_sum(sums).y, factor = factor_of(sum / total, sum, real(row.r.epsilon));
     apply(inside, head, rest, factor);
-    return real2(head + rest, factor);
+    return real4(head, rest, factor, real(0));
 }
 
 void main() {
@@ -243,7 +244,7 @@ void main() {
     if (PROGRAM_0 != 0u) after = epilogue_begin(row.r.e, p, 0u);
 #endif
     uint64_t partials = operand_address(row.r.partials, p);
-    real2 result;
+    real4 result;
     if (STAGE == 2u) result = solve_joined(at, inside, partials);
     else result = VALUES > 0u ? solve_kept(inside) : solve_again(inside);
     if (!inside || team_member() != 0u) return;
@@ -252,6 +253,6 @@ void main() {
         return;
     }
     uint64_t mean = operand_address(row.r.mean, p), inverse = operand_address(row.r.inverse, p);
-    if (mean != 0ul && chunk == 0u) store_real(mean, at, TYPE_SIDE, result.x);
-    if (inverse != 0ul && chunk == 0u) store_real(inverse, at, TYPE_SIDE, result.y);
+    if (mean != 0ul && chunk == 0u) store_real(mean, at, TYPE_SIDE, result.x + result.y);
+    if (inverse != 0ul && chunk == 0u) store_real(inverse, at, TYPE_SIDE, result.z);
 }

@@ -84,7 +84,7 @@ static braid_status add_step(lowering *l, const char *kernel, row_norm *row, con
     return row_read(l, s, offsetof(row_norm, x), 0);
 }
 
-enum { CHUNK_TEAM = 512, CHUNK_VALUES = 16, CHUNK = CHUNK_TEAM * CHUNK_VALUES, CHUNK_BYTES = 8 };
+enum { CHUNK_TEAM = 512, CHUNK_VALUES = 16, CHUNK = CHUNK_TEAM * CHUNK_VALUES, CHUNK_BYTES = 16 };
 
 /* Few long rows: each chunk finds its mean and spread, then each chunk joins those of its row and is normalised. */
 static braid_status chunked(lowering *l, const char *kernel, row_norm *row, const norm_job *job, row_layout layout) {
@@ -108,7 +108,7 @@ static braid_status chunked(lowering *l, const char *kernel, row_norm *row, cons
 static bool wants_chunks(const lowering *l, const row_view *v, const row_layout *layout) {
     const device_traits *d = l->device;
     return !d->software && d->max_invocations >= CHUNK_TEAM && layout->adjacent && v->length >= 4 * CHUNK &&
-           layout->tiles < d->cores;
+           layout->tiles * 3 < d->cores;
 }
 
 /* A node that wants mean and inverse of rows without elements has no kernel. */

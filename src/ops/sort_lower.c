@@ -57,20 +57,20 @@ static braid_status add_round(lowering *l, const sort_plan *t, const sort_round 
     return bind(l, s, t, r);
 }
 
+/* Small sorts are cheaper than few large ones; a round leaves a half of its items at most. */
 static braid_status add_rounds(lowering *l, const sort_plan *t) {
-    uint64_t items = (uint64_t)t->in.length;
+    uint64_t items = (uint64_t)t->in.length, k = (uint64_t)t->k, chunk = row_pow2(4 * k);
     int32_t from = -1;
-    if (items > t->capacity && (uint64_t)t->k > t->capacity / 2) return BRAID_UNSUPPORTED;
-    while (items > t->capacity) {
-        uint64_t chunk = row_pow2(4 * (uint64_t)t->k); /* small sorts are cheaper; each round leaves a half at most */
-        if (chunk < 1024) chunk = 1024;
-        if (chunk > t->capacity) chunk = t->capacity;
+    if (items > t->capacity && k > t->capacity / 2) return BRAID_UNSUPPORTED;
+    if (chunk < 1024) chunk = 1024;
+    if (chunk > t->capacity) chunk = t->capacity;
+    while (items > chunk) {
         uint64_t chunks = (items + chunk - 1) / chunk;
-        sort_round r = {items, chunk, chunks, from, lower_scratch(l, item_bytes(t, chunks * (uint64_t)t->k))};
+        sort_round r = {items, chunk, chunks, from, lower_scratch(l, item_bytes(t, chunks * k))};
         if (r.to < 0) return error_memory(l->err);
         TRY(add_round(l, t, &r));
         from = r.to;
-        items = chunks * (uint64_t)t->k;
+        items = chunks * k;
     }
     return add_round(l, t, &(sort_round){items, items, 1, from, -1});
 }

@@ -1,7 +1,8 @@
 /*
  * Row of kernel `norm`: y = (x - mean) * inverse * scale + bias over rows of x; y has x's shape.
  * Scale and bias have strides of their own on the view's axes.
- * SPEC_STAGE 0: whole rows. 1: (mean, sum of squares around it) of chunks into partials [row][chunk]. 2: chunks of y.
+ * SPEC_STAGE 0: whole rows. 1: (mean, what is missing in it, sum of squares around both) of
+ * chunks into partials [row][chunk]. 2: chunks of y.
  */
 #ifndef BRAID_ROW_NORM_H
 #define BRAID_ROW_NORM_H
