@@ -6,7 +6,7 @@
  */
 #include "api/session.h"
 
-enum { IO_ALIGN = 256, RED_BYTE = 0xa5 };
+enum { IO_ALIGN = 256 };
 
 /* ------------------------------------------------------------------------------------------------- memory */
 
@@ -138,7 +138,7 @@ static braid_status find_exports(segment *seg, braid_error *err) {
 }
 
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, plan *ready, braid_error *err) {
-    plan_options options = {.device = s->traits};
+    plan_options options = {.device = s->traits, .redzone = s->test.redzone, .shuffle = s->test.shuffle};
     uint64_t start = clock_ns();
     seg->p = ready;
     if (!seg->p) TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));
@@ -265,9 +265,11 @@ static braid_status profile_steps(braid_session *s, const segment *seg, braid_er
 
 static braid_status run_device(braid_session *s, stage *st, segment *seg, place *places, arena *memory,
                                braid_error *err) {
+    if (s->test.poison) TRY(segment_poison(s, seg, err));
     write_inputs(seg, places);
     write_run_block(seg, places);
     TRY(gpu_program_run(s->device->gpu, seg->program, &seg->device_ns, err));
+    if (s->test.poison) TRY(segment_check_poison(s, seg, err));
     s->device_ns += seg->device_ns;
     TRY(check_errors(seg, err));
     TRY(profile_steps(s, seg, err));

@@ -87,6 +87,14 @@ struct stage {
     stage_cache rest_stages;
 };
 
+/* What tests may ask for; holds for stages made from then on. */
+typedef struct session_test {
+    bool redzone;    /* storages apart from each other with guards between */
+    bool shuffle;    /* steps of a wave in reversed order */
+    bool poison;     /* device memory holds poison_byte before every run; what must not change is checked after it */
+    uint8_t poison_byte;
+} session_test;
+
 struct braid_session {
     pthread_mutex_t lock;
     braid_device *device;
@@ -98,6 +106,7 @@ struct braid_session {
     uint64_t clock;
     bool no_host, no_fuse, profile, verify;
     bool keep_all; /* stages made now export every value (compare) */
+    session_test test;
     logger log;
     const device_traits *traits; /* NULL: host */
     uint64_t memory_budget; /* bytes one plan may take */
@@ -125,6 +134,9 @@ bool stage_bakes(const tensor_type *);
 braid_status segment_compile(braid_session *, stage *, segment *, plan *ready, braid_error *err);
 braid_status segment_run(braid_session *, stage *, segment *, place *places, arena *memory, braid_error *err);
 void segment_free(braid_session *, segment *);
+/* poison.c: fills the segment's memory before a run, and after it looks for writes outside every tensor. */
+braid_status segment_poison(braid_session *, segment *, braid_error *err);
+braid_status segment_check_poison(braid_session *, segment *, braid_error *err);
 /* Makes a value's host tensor from wherever it is. */
 braid_status place_to_host(braid_session *, const tensor_type *, place *, arena *memory, braid_error *err);
 braid_status session_add_time(braid_session *, braid_step_time, braid_error *err);

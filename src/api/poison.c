@@ -1,0 +1,70 @@
+/*
+ * poison.c: test mode of a run. Memory that nobody wrote holds a known byte, so that reading it changes results and
+ * writing outside every tensor is seen.
+ */
+#include "api/session.h"
+
+static braid_status fill(braid_session *s, gpu_buffer *b, uint64_t bytes, braid_error *err) {
+    if (b->mapped && bytes) memset(b->mapped, s->test.poison_byte, (size_t)bytes);
+    if (b->mapped || !bytes) return BRAID_OK;
+    return gpu_buffer_fill(s->device->gpu, b, 0, bytes, s->test.poison_byte * 0x01010101u, err);
+}
+
+static uint64_t io_bytes(const segment *seg) { return seg->io.bytes & ~(uint64_t)3; }
+
+braid_status segment_poison(braid_session *s, segment *seg, braid_error *err) {
+    for (int32_t i = 0; i < seg->p->n_blocks; i++) TRY(fill(s, &seg->blocks[i], seg->p->block_bytes[i], err));
+    return fill(s, &seg->io, io_bytes(seg), err);
+}
+
+/* Content of a buffer, and which of its bytes belong to some tensor. */
+typedef struct picture {
+    uint8_t *content, *owned;
+    uint64_t bytes;
+} picture;
+
+static void own(picture *c, uint64_t begin, uint64_t bytes) {
+    for (uint64_t i = begin; i < begin + bytes && i < c->bytes; i++) c->owned[i] = 1;
+}
+
+static braid_status picture_new(braid_session *s, const gpu_buffer *b, uint64_t bytes, arena *memory, picture *out,
+                                braid_error *err) {
+    *out = (picture){arena_alloc(memory, bytes + 1), arena_alloc(memory, bytes + 1), bytes};
+    if (!out->content || !out->owned) return error_memory(err);
+    return bytes ? gpu_download(s->device->gpu, b, 0, bytes, out->content, err) : BRAID_OK;
+}
+
+static braid_status check(const braid_session *s, const picture *c, const char *what, braid_error *err) {
+    for (uint64_t i = 0; i < c->bytes; i++)
+        if (!c->owned[i] && c->content[i] != s->test.poison_byte)
+            return error_set(err, BRAID_INTERNAL, "a kernel wrote outside every tensor: %s, byte %llu", what,
+                             (unsigned long long)i);
+    return BRAID_OK;
+}
+
+static braid_status check_all(braid_session *s, segment *seg, arena *memory, braid_error *err) {
+    const plan *p = seg->p;
+    picture c;
+    for (int32_t b = 0; b < p->n_blocks; b++) {
+        TRY(picture_new(s, &seg->blocks[b], p->block_bytes[b], memory, &c, err));
+        for (int32_t i = 0; i < p->n_storages; i++) {
+            const storage *x = &p->storages[i];
+            bool here = x->kind == STORAGE_ARENA && x->alias == i && x->first <= x->last && x->index == (uint32_t)b;
+            if (here) own(&c, x->offset, x->bytes);
+        }
+        TRY(check(s, &c, "an arena block", err));
+    }
+    TRY(picture_new(s, &seg->io, io_bytes(seg), memory, &c, err));
+    for (int32_t i = 0; i < seg->g->n_inputs; i++)
+        if (seg->input_uploaded[i]) own(&c, seg->input_offset[i], p->storages[seg->g->inputs[i]].bytes);
+    for (int32_t i = 0; i < p->n_outputs; i++) own(&c, seg->output_offset[i], p->storages[p->outputs[i]].bytes);
+    return check(s, &c, "inputs and outputs", err);
+}
+
+braid_status segment_check_poison(braid_session *s, segment *seg, braid_error *err) {
+    arena *memory = arena_new();
+    if (!memory) return error_memory(err);
+    braid_status status = check_all(s, seg, memory, err);
+    arena_free(memory);
+    return status;
+}
