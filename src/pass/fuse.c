@@ -91,13 +91,21 @@ static bool add_node(build *b, const node *n) {
     return true;
 }
 
+/* Immediates are scalars: where a constant of shape [1,1] gave the result its rank, no input is left that does. */
+static bool keeps_rank(const fuser *f, const group *q, const build *b) {
+    int rank = 0;
+    for (int i = 0; i < b->n_inputs; i++)
+        if (f->g->values[b->values[i]]->type.rank > rank) rank = f->g->values[b->values[i]]->type.rank;
+    return b->n_inputs > 0 && rank == f->g->values[f->g->nodes[q->nodes[q->n - 1]]->out[0]]->type.rank;
+}
+
 static bool build_program(const fuser *f, const group *q, build *b) {
     *b = (build){.f = f};
     for (int r = 0; r < 32; r++) b->values[r] = -1;
     if (q->root >= 0) b->values[b->n_inputs++] = f->g->nodes[q->root]->out[0];
     for (int i = 0; i < q->n; i++)
         if (q->nodes[i] != q->root && !add_node(b, f->g->nodes[q->nodes[i]])) return false;
-    return q->root < 0 || b->n_inputs <= 1 + EXTRA_MAX;
+    return q->root < 0 ? q->n == 1 || keeps_rank(f, q, b) : b->n_inputs <= 1 + EXTRA_MAX;
 }
 
 /* ---------------------------------------------------------------------------------------------- groups */

@@ -100,12 +100,13 @@ int64_t b_to_u64_64(double x) {
 real program_r[32];
 int64_t program_i[32];
 
+/* precise: a compiler that sees two instructions at once must not make sqrt(x) * sqrt(x) |x|, nor contract. */
 void program_step(const uint word, const uint to) {
     uint a = (word >> 8) & 31u, b = (word >> 13) & 31u, c = (word >> 18) & 31u;
     real x = program_r[a], y = program_r[b], z = program_r[c];
     int64_t i = program_i[a], j = program_i[b], k = program_i[c];
     switch (word & 255u) {
-#define TO_R(name, code, operands, text) case code: program_r[to] = (text); break;
+#define TO_R(name, code, operands, text) case code: { precise real exact = (text); program_r[to] = exact; break; }
 #define TO_I(name, code, operands, text) case code: program_i[to] = (text); break;
 #define TO_TEST(name, code, operands, text) case code: program_i[to] = int64_t((text) ? 1 : 0); break;
         MAP_OPS_EXACT(TO_R)
