@@ -112,8 +112,7 @@ static braid_status fit_scale(resize_axis *x, int axis, float scale, bool crop, 
         return error_set(err, BRAID_LIMIT, "axis %d grows to %g elements", axis, (double)width);
     x->scale = (double)scale;
     x->out = width > 0 ? (int64_t)floorf(width) : 0;
-    /* A crop spans the whole roi; align_corners goes by the fractional extent, as the standard's tests do. */
-    x->width = crop ? (double)x->out : (double)scale * (double)x->in;
+    x->width = (double)scale * (double)x->in;
     return BRAID_OK;
 }
 
@@ -171,21 +170,26 @@ braid_status resize_fit(const resize_attributes *a, int rank, const int64_t *dim
 }
 
 /* -------------------------------------------------------------------------------------------------- tables */
-/* Position in the input that output o stands for. */
+/* Output `at` of `length`, spread from the first to the last element of the input; the last is met exactly. */
+static double spread(const resize_axis *x, double at, double length) {
+    return length == 1 ? 0 : at * (double)(x->in - 1) / (length - 1);
+}
+
+/* Position in the input that output o stands for. Of align_corners the standard's data take the output's length before
+   it is rounded; its text means the rounded one elsewhere. */
 static double source(const resize_attributes *a, const resize_axis *x, int64_t o) {
     double at = (double)o, in = (double)x->in, half = (at + 0.5) / x->scale;
-    double last = x->width == 1 ? 0 : at * (in - 1) / (x->width - 1);
     switch (a->coordinates) {
     case RESIZE_HALF_PIXEL: return half - 0.5;
     case RESIZE_HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (double)x->out / x->width) + half - 0.5;
     case RESIZE_PYTORCH_HALF_PIXEL: return x->out > 1 ? half - 0.5 : 0;
-    case RESIZE_ALIGN_CORNERS: return last;
+    case RESIZE_ALIGN_CORNERS: return spread(x, at, x->width);
     case RESIZE_ASYMMETRIC: return at / x->scale;
     case RESIZE_TF_HALF_PIXEL: return half;
     case RESIZE_TF_CROP: break;
     }
-    if (x->width == 1) return 0.5 * (x->roi[0] + x->roi[1]) * (in - 1);
-    return x->roi[0] * (in - 1) + last * (x->roi[1] - x->roi[0]);
+    if (x->out == 1) return 0.5 * (x->roi[0] + x->roi[1]) * (in - 1);
+    return x->roi[0] * (in - 1) + spread(x, at, (double)x->out) * (x->roi[1] - x->roi[0]);
 }
 
 /* The same in float steps for the nearest mode: 3 / 0.6f is 5 there, and 4.9999998 in double. */

@@ -76,12 +76,14 @@ static braid_status one_hot_depth(infer *c, int64_t *out) {
     int count;
     const int64_t *list;
     TRY(infer_constant(c, 1, &depth));
-    if (depth)
+    if (depth) {
         *out = make_index(depth, 0);
-    else if (infer_ints(c, 1, &count, &list) && count == 1)
+        if (*out < 0) return error_set(c->err, BRAID_MODEL, "depth is %lld", (long long)*out);
+    } else if (infer_ints(c, 1, &count, &list) && count == 1) {
         *out = list[0];
-    else
+    } else {
         *out = infer_fresh(c);
+    }
     if (dim_known(*out) && *out < 0) return error_set(c->err, BRAID_MODEL, "depth is %lld", (long long)*out);
     if (dim_known(*out) && *out > ELEMENTS_MAX) return error_set(c->err, BRAID_LIMIT, "depth is %lld", (long long)*out);
     return BRAID_OK;
