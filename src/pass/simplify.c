@@ -59,8 +59,11 @@ static void merge_repeated(simplifier *s, const node *old) {
     uint32_t b = node_bucket(s, last);
     for (int32_t i = s->buckets[b]; i >= 0; i = s->next[i]) {
         if (!node_equal(g->nodes[i], last)) continue;
-        for (int k = 0; k < old->n_out; k++)
-            if (old->out[k] >= 0) copier_replace(&s->c, old->out[k], g->nodes[i]->out[k]);
+        for (int k = 0; k < old->n_out; k++) {
+            if (old->out[k] < 0) continue;
+            g->values[last->out[k]]->producer = -1;
+            copier_replace(&s->c, old->out[k], g->nodes[i]->out[k]);
+        }
         g->n_nodes--;
         return;
     }

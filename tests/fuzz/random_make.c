@@ -36,6 +36,7 @@ static braid_type random_type(draft *d, int mask) {
 
 static int64_t random_dim(draft *d) {
     static const int64_t list[] = {1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 8, 16, 17, 32, 33, 64};
+    if (chance(d, 4)) return (int64_t[]){96, 128, 130, 255, 257, 300}[draw(d, 6)];
     return chance(d, 2) ? 0 : list[draw(d, COUNT_OF(list))];
 }
 
@@ -217,6 +218,23 @@ static bool make_chain(draft *d) {
     if (!add(d, "Mul", false, 1, IN(v, d->n_values - 1), "%s", "")) return false;
     int x = d->n_values - 1;
     return add(d, "Add", false, 1, IN(x, partner(d, x, BRAID_TYPE_NONE, false)), "%s", "");
+}
+
+/* What may follow a product, a reduction or a normalisation: up to four elementwise nodes, with broadcast operands. */
+static bool make_epilogue(draft *d) {
+    static const char *const steps[] = {"Add", "Mul", "Sub", "Relu", "Sigmoid", "Tanh", "LeakyRelu", "Max", "Gelu", "Neg"};
+    int root = d->n_values - 1, v = root;
+    if (chance(d, 35)) return true;
+    for (int n = 1 + (int)draw(d, 4); n > 0; n--) {
+        uint32_t which = draw(d, COUNT_OF(steps));
+        bool two = which < 3 || which == 7;
+        int w = two ? chance(d, 15) ? root : partner(d, v, BRAID_TYPE_NONE, false) : -1;
+        if (two ? !add(d, steps[which], which == 7, 1, IN(chance(d, 70) ? v : w, chance(d, 70) ? w : v), "%s", "")
+                : !add(d, steps[which], which == 3 || which == 9, 1, IN(v), "%s", ""))
+            return true;
+        v = d->n_values - 1;
+    }
+    return true;
 }
 
 /* -------------------------------------------------------------------------------------------------- rows */
@@ -561,6 +579,80 @@ static bool make_follow(draft *d) {
     return add(d, "Reshape", true, 1, IN(v, d->n_values - 1), "%s", "");
 }
 
+static bool make_rows(draft *d) {
+    int v = pick(d, FLOATS, 1, 5, false), axis = axis_of(d, v);
+    switch (draw(d, 5)) {
+    case 0: return add(d, "Hardmax", true, 1, IN(pick(d, FLOATS, 1, 4, true)), "axis = -1");
+    case 1: return add(d, "MeanVarianceNormalization", false, 1, IN(v), "axes = [%d]", axis);
+    case 2: return add(d, "Dropout", true, 1, IN(v), "%s", "");
+    case 3: return add(d, "SwiGLU", false, 1, IN(v, fresh(d, type_of(d, v)->type, type_of(d, v)->rank, type_of(d, v)->dims, 20)), "%s", "");
+    default: return add(d, "Tan", false, 1, IN(v), "%s", "");
+    }
+}
+
+static bool make_places(draft *d) {
+    int v = pick(d, FLOATS | I32 | I64, 2, 4, false);
+    const tensor_type *t = type_of(d, v);
+    int64_t dims[BRAID_MAX_RANK], n = 1 + draw(d, 5);
+    if (t->dims[0] == 0 || t->dims[1] == 0) return false;
+    switch (draw(d, 4)) {
+    case 0:
+        dims[0] = n, dims[1] = 1;
+        int where = indices(d, t->dims[0], 2, dims);
+        for (int i = 1; i < t->rank; i++) dims[i] = t->dims[i];
+        return add(d, "ScatterND", true, 1, IN(v, where, fresh(d, t->type, t->rank, dims, 20)), "reduction = \"%s\"", chance(d, 50) ? "max" : "none");
+    case 1:
+        dims[0] = t->dims[0], dims[1] = 1;
+        return add(d, "GatherND", true, 1, IN(v, indices(d, t->dims[1], 2, dims)), "batch_dims = 1");
+    case 2: {
+        tensor *lengths = random_tensor(d, BRAID_INT64, 1, &t->dims[1], 1, (double)t->dims[0] + 1);
+        return add(d, "ReverseSequence", true, 1, IN(v, draft_tensor(d, LINE_INPUT, lengths)), "time_axis = 0, batch_axis = 1");
+    }
+    default:
+        for (int i = 0; i < t->rank; i++) dims[i] = 1 + draw(d, 9);
+        return add(d, "CenterCropPad", true, 1, IN(v, ints(d, t->rank, dims)), "%s", "");
+    }
+}
+
+static bool make_einsum(draft *d) {
+    static const char *const equations[] = {"ij,jk->ik", "ij,kj->ki", "ij,ij->i", "ij,ij->", "ij,jk", "ij,jk->kij", "ij,jk->j"};
+    int v = pick(d, FLOATS, 2, 2, false);
+    const tensor_type *t = type_of(d, v);
+    uint32_t which = draw(d, COUNT_OF(equations));
+    int64_t k = random_dim(d), dims[2] = {which == 1 ? k : which == 2 || which == 3 ? t->dims[0] : t->dims[1],
+                                          which >= 1 && which <= 3 ? t->dims[1] : k};
+    return add(d, "Einsum", false, 1, IN(v, fresh(d, t->type, 2, dims, 50)), "equation = \"%s\"", equations[which]);
+}
+
+static bool make_generated(draft *d) {
+    int v = pick(d, NUMBERS, 2, 2, false);
+    switch (draw(d, 4)) {
+    case 0: return add(d, "EyeLike", true, 1, IN(v), "k = %d", (int)draw(d, 5) - 2);
+    case 1: {
+        int p[3];
+        for (int i = 0; i < 3; i++) p[i] = draft_tensor(d, chance(d, 50) ? LINE_CONSTANT : LINE_INPUT, random_tensor(d, BRAID_INT64, 0, NULL, i == 1 ? 5 : 1, i == 1 ? 40 : 4));
+        return add(d, "Range", true, 1, IN(p[0], p[1], p[2]), "%s", "");
+    }
+    case 2: return add(d, "CastLike", true, 1, IN(pick(d, ANY, 0, 4, true), v), "%s", "");
+    default: return add(d, "BitCast", true, 1, IN(pick(d, d->specials ? I32 : F32 | I32, 0, 4, true)), "to = %d", chance(d, 50) ? (int)BRAID_INT32 : (int)BRAID_UINT32);
+    }
+}
+
+static bool make_sample(draft *d) {
+    int v = pick(d, F32, 4, 4, false);
+    const tensor_type *t = type_of(d, v);
+    static const char *const modes[] = {"linear", "nearest", "cubic"}, *const paddings[] = {"zeros", "border", "reflection"};
+    int64_t dims[4] = {t->dims[0], 1 + draw(d, 6), 1 + draw(d, 6), 2};
+    int grid = draft_tensor(d, LINE_INPUT, random_tensor(d, t->type, 4, dims, -1.2, 1.2));
+    return add(d, "GridSample", false, 1, IN(v, grid), "mode = \"%s\", padding_mode = \"%s\", align_corners = %u",
+               modes[draw(d, 2) * 2], paddings[draw(d, 3)], draw(d, 2));
+}
+
+static bool make_product(draft *d) { return (chance(d, 50) ? make_matmul(d) : make_gemm(d)) && make_epilogue(d); }
+static bool make_conv_chain(draft *d) { return make_conv(d) && make_epilogue(d); }
+static bool make_reduce_chain(draft *d) { return make_reduce(d) && make_epilogue(d); }
+static bool make_norm_chain(draft *d) { return make_norm(d) && make_epilogue(d); }
+
 static const struct {
     bool (*make)(draft *);
     int weight;
@@ -570,7 +662,8 @@ static const struct {
     {make_arg, 3},    {make_softmax, 4},     {make_norm, 4},        {make_matmul, 5},   {make_gemm, 4},    {make_conv, 8},
     {make_pool, 4},   {make_view, 10},       {make_transpose, 6},   {make_concat, 9},   {make_split, 8},   {make_slice, 5},
     {make_gather, 5}, {make_scatter, 2},     {make_pad, 3},         {make_repeat, 4},   {make_resize, 3},  {make_other, 4},
-    {make_follow, 3}};
+    {make_follow, 3}, {make_rows, 3},   {make_places, 4},      {make_einsum, 2},     {make_generated, 3}, {make_sample, 1},
+    {make_product, 6}, {make_conv_chain, 4}, {make_reduce_chain, 4}, {make_norm_chain, 4}};
 
 static bool (*random_maker(draft *d))(draft *) {
     int total = 0;
