@@ -129,15 +129,15 @@ void draft_print(const draft *d, text *out) {
 
 /* --------------------------------------------------------------------------------------------- reference */
 
-static double noise_of(braid_type t, double v, uint64_t *state) {
+static double noise_of(braid_type t, double v, double least_, uint64_t *state) {
     double size = t == BRAID_FLOAT16 ? 0x1p-10 : t == BRAID_BFLOAT16 ? 0x1p-7 : 0x1p-21;
-    double least = t == BRAID_FLOAT16 ? 0x1p-24 : 1e-37;
+    double least = fmax(least_, t == BRAID_FLOAT16 ? 0x1p-24 : 1e-37);
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     double r = (double)(*state >> 11) / 4503599627370496.0 - 1;
     return v + r * (size * fabs(v) + least);
 }
 
-static tensor *disturbed(const tensor *t, arena *memory, uint64_t *state) {
+static tensor *disturbed(const tensor *t, double least_, arena *memory, uint64_t *state) {
     tensor *copy;
     int64_t count = 0;
     if (!t || !type_is_float(t->type.type)) return (tensor *)t;
@@ -145,7 +145,7 @@ static tensor *disturbed(const tensor *t, arena *memory, uint64_t *state) {
     if (tensor_new(memory, t->type.type, t->type.rank, t->type.dims, &copy, NULL) != BRAID_OK) return NULL;
     for (int64_t i = 0; i < count; i++)
         element_set_f64(t->type.type, copy->data, i,
-                        noise_of(t->type.type, element_f64(t->type.type, t->data, i), state));
+                        noise_of(t->type.type, element_f64(t->type.type, t->data, i), least_, state));
     return copy;
 }
 
@@ -168,13 +168,14 @@ static braid_status reference_node(draft *d, const graph *g, const node *n, int 
         in[k] = v->constant ? v->constant : values[n->in[k]];
         /* shapes, scales and axes are no numbers to disturb */
         if (shake && !(v->constant && v->constant->type.rank == 1 && strcmp(n->type, "Resize") == 0))
-            in[k] = disturbed(in[k], memory, state);
+            in[k] = disturbed(in[k], 0, memory, state);
     }
+    double absolute = strcmp(n->type, "Gelu") == 0 ? 0x1p-20 : 0; /* 1 + erf cancels below -4 */
     char title[256];
     braid_status status = op_eval(g, n, memory, in, out, err);
     if (status != BRAID_OK) return error_within(err, status, "%s", node_title(n, title));
     for (int k = 0; k < n->n_out; k++)
-        if (n->out[k] >= 0) values[n->out[k]] = shake ? disturbed(out[k], memory, state) : out[k];
+        if (n->out[k] >= 0) values[n->out[k]] = shake ? disturbed(out[k], absolute, memory, state) : out[k];
     return BRAID_OK;
 }
 
