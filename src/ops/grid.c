@@ -76,6 +76,8 @@ static braid_status affine_grid_infer(infer *c) {
     c->out[0].type = c->in[0]->type;
     if (c->in[0]->type != BRAID_TYPE_NONE && !type_is_float(c->in[0]->type))
         return error_set(c->err, BRAID_TYPE, "input 0: type %s, expected a float", braid_type_name(c->in[0]->type));
+    TRY(infer_index_type(c, 1));
+    TRY(infer_rank(c, 1, 1, 1));
     if (!infer_ints(c, 1, &count, &size)) return BRAID_OK;
     if (count != 4 && count != 5)
         return error_set(c->err, BRAID_SHAPE, "input 1: %d elements, expected 4 or 5", count);

@@ -129,6 +129,7 @@ braid_status infer_mul(infer *c, int64_t a, int64_t b, int64_t *out) {
 }
 
 braid_status axis_normalise(int64_t axis, int rank, int *out, braid_error *err) {
+    if (rank == 0) return error_set(err, BRAID_MODEL, "axis %lld of a scalar", (long long)axis);
     if (axis < -rank || axis >= rank)
         return error_set(err, BRAID_MODEL, "axis %lld outside [%d, %d]", (long long)axis, -rank, rank - 1);
     *out = (int)(axis < 0 ? axis + rank : axis);

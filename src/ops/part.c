@@ -183,6 +183,8 @@ static braid_status split_infer(infer *c) {
     if (infer_has(c, 1) && node_attribute(c->node, "num_outputs"))
         return error_set(c->err, BRAID_MODEL, "both split and num_outputs");
     for (int i = 0; i < c->n_out; i++) c->out[i].type = in->type;
+    TRY(infer_index_type(c, 1));
+    TRY(infer_rank(c, 1, 0, 1));
     if (in->rank < 0) return BRAID_OK;
     int axis, count;
     const int64_t *sizes;

@@ -5,10 +5,13 @@
 
 static braid_status scan_infer(infer *c) {
     int count, axis;
+    int64_t elements;
     const int64_t *v;
     TRY(row_types(c, 0, ROW_FLOATS | ROW_INTEGERS));
     TRY(row_types(c, 1, ROW_TYPE(INT32) | ROW_TYPE(INT64)));
     TRY(infer_rank(c, 1, 0, 1));
+    if (tensor_type_static(c->in[1]) && tensor_type_count(c->in[1], &elements) && elements != 1)
+        return error_set(c->err, BRAID_SHAPE, "input 1: %lld elements, expected 1", (long long)elements);
     TRY(infer_same(c));
     if (c->in[0]->rank < 0 || !infer_ints(c, 1, &count, &v)) return BRAID_OK;
     if (count != 1) return error_set(c->err, BRAID_SHAPE, "input 1: %d elements, expected 1", count);

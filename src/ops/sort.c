@@ -3,6 +3,7 @@
  * smallest are wanted. NaN is greater than everything, -0 equals 0. The result is always sorted.
  */
 #include "ops/sort.h"
+#include "ops/upgrade.h"
 
 #include <stdlib.h>
 
@@ -98,7 +99,7 @@ static braid_status top_eval(eval *e) {
 static braid_status top_upgrade(upgrade *u) {
     if (u->opset >= 10) {
         if (node_attribute(u->node, "k")) return error_set(u->err, BRAID_MODEL, "attribute 'k' is an input since opset 10");
-        return BRAID_OK;
+        return upgrade_has(u, 1) ? BRAID_OK : error_set(u->err, BRAID_MODEL, "no k");
     }
     if (!node_attribute(u->node, "k")) return error_set(u->err, BRAID_MODEL, "attribute 'k' is missing");
     return row_ints_to_input(u, "k", 1);

@@ -209,6 +209,8 @@ static braid_status squeeze_infer(infer *c) {
     const tensor_type *in = c->in[0];
     tensor_type *out = &c->out[0];
     out->type = in->type;
+    TRY(infer_index_type(c, 1));
+    TRY(infer_rank(c, 1, 0, 1));
     if (in->rank < 0) return BRAID_OK;
     int count;
     const int64_t *axes;
@@ -235,6 +237,8 @@ static braid_status unsqueeze_infer(infer *c) {
     const tensor_type *in = c->in[0];
     tensor_type *out = &c->out[0];
     out->type = in->type;
+    TRY(infer_index_type(c, 1));
+    TRY(infer_rank(c, 1, 0, 1));
     int count;
     const int64_t *axes;
     if (in->rank < 0 || !infer_ints(c, 1, &count, &axes)) return BRAID_OK;
