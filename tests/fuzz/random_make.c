@@ -354,7 +354,11 @@ static bool make_conv(draft *d) {
     int64_t m = group * (1 + draw(d, group == 1 ? 17 : 3));
     bool back = chance(d, 25);
     int64_t dims[5] = {back ? c : m, back ? m / group : c / group, w.kernel[0], w.kernel[1], w.kernel[2]};
-    int filter = fresh(d, t->type, t->rank, dims, 70), bias = chance(d, 60) ? fresh(d, t->type, 1, &m, 70) : -1;
+    bool specials = d->specials;
+    d->specials = false; /* what an infinite weight does where it meets padding is nobody's promise */
+    int filter = fresh(d, t->type, t->rank, dims, 70);
+    d->specials = specials;
+    int bias = chance(d, 60) ? fresh(d, t->type, 1, &m, 70) : -1;
     if (!add(d, back ? "ConvTranspose" : "Conv", false, 1, IN(v, filter, bias), "group = %lld, %s", (long long)group, w.text))
         return false;
     int y = d->n_values - 1;
