@@ -207,17 +207,26 @@ static bool try_variants(const draft *d, braid_session *s, const oracle *o, find
 }
 
 /* The second set of shapes: every dim of one size becomes another size. */
+static bool is_named(const draft *d, int64_t dim) { return dim > 0 && (d->seed >> (dim % 16) & 1); }
+
+static int64_t some_named_dim(draft *d) {
+    int64_t dim = 0;
+    for (int i = 0; i < d->n_lines; i++) {
+        const tensor_type *t = &d->values[d->lines[i].out[0]].t->type;
+        for (int k = 0; k < t->rank && d->lines[i].kind == LINE_INPUT; k++)
+            if (is_named(d, t->dims[k]) && (!dim || chance(d, 40))) dim = t->dims[k];
+    }
+    return dim;
+}
+
 static void second_inputs(draft *d, tensor **inputs) {
-    int64_t from = 0, to = 1 + draw(d, 9);
+    int64_t from = some_named_dim(d), to = 1 + draw(d, 9);
     size_t n = 0;
     for (int i = 0; i < d->n_lines; i++) {
         if (d->lines[i].kind != LINE_INPUT) continue;
         tensor_type t = d->values[d->lines[i].out[0]].t->type;
-        for (int k = 0; k < t.rank; k++) {
-            bool named = t.dims[k] > 0 && (d->seed >> (t.dims[k] % 16) & 1);
-            if (!from && named && (chance(d, 30) || t.dims[k] > 1)) from = t.dims[k];
-            if (named && t.dims[k] == from) t.dims[k] = to;
-        }
+        for (int k = 0; k < t.rank; k++)
+            if (from && t.dims[k] == from) t.dims[k] = to;
         bool index = !type_is_float(t.type);
         inputs[n++] = random_tensor(d, t.type, t.rank, t.dims, index ? 0 : -4, index ? 2 : 5);
     }
