@@ -1,6 +1,7 @@
 /* args: one row per option; parsing (getopt_long) and the help text both walk the rows. */
 #include "cli.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 
@@ -94,9 +95,10 @@ static braid_status set_number(const row *r, const char *text, cli_options *o, b
 
 static braid_status set_integer(const row *r, const char *text, cli_options *o, braid_error *err) {
     char *end;
+    errno = 0;
     long long v = strtoll(text, &end, 10);
-    if (end == text || *end || v < 0 || (r->kind == COUNT && v > 1000000000))
-        return bad_value(err, r, text, "a whole number of at least 0");
+    if (end == text || *end || v < 0 || errno || (r->kind == COUNT && v > 1000000000))
+        return bad_value(err, r, text, r->kind == COUNT ? "a whole number from 0 to 1000000000" : "a whole number of at least 0");
     *(int64_t *)(void *)((char *)o + r->offset) = v;
     return BRAID_OK;
 }
