@@ -7,8 +7,10 @@
  *
  * Conventions
  *   - Every function that can fail returns a braid_status and fills the caller's braid_error (which may be NULL).
- *     After an error every object stays usable; no output is written partially and reported as success.
- *   - Handles are opaque; every `*_free` and `*_close` accepts NULL.
+ *     After an error every object stays usable; no output is written partially and reported as success. DEVICE_LOST and
+ *     TIMEOUT are the exception: the device and its sessions then only fail; free them and open the device again.
+ *   - Handles are opaque; every `*_free` and `*_close` accepts NULL. A session keeps what it needs of its device and
+ *     model, so they may be closed and freed in any order.
  *   - Option structs start with `.size = sizeof(struct)`; a zero in any other field asks for the default.
  *     A NULL options pointer asks for all defaults.
  *   - The library never prints, exits or aborts on bad input and keeps no mutable globals.
@@ -34,7 +36,7 @@ extern "C" {
 
 #define BRAID_VERSION "0.1.0"
 
-/* status: X(name, text) */
+/* status: X(name, text). BUSY and CANCELLED are not returned by this version. */
 #define BRAID_STATUS_MAP(X)                                         \
     X(OK, "ok")                                                     \
     X(ARGUMENT, "invalid argument")                                 \
@@ -126,7 +128,7 @@ typedef void braid_log_fn(void *user, braid_log_level, const char *line);
 typedef enum braid_device_kind { BRAID_DEVICE_GPU = 0, BRAID_DEVICE_SOFTWARE = 1 } braid_device_kind;
 
 typedef struct braid_device_info {
-    int index; /* position in the list; real GPUs come first */
+    int index; /* position in the list; real GPUs come first; -1: the host */
     braid_device_kind kind;
     char name[256];
     char driver[256];    /* driver name and version */
@@ -143,8 +145,9 @@ BRAID_API braid_status braid_device_list(braid_device_info *out, size_t capacity
 
 typedef struct braid_device_options {
     size_t size;
-    const char *select;    /* "0", a UUID in hex, or part of a name; NULL: the first GPU, else the software device;
-                              "host": no Vulkan at all, every node is computed by the CPU reference */
+    const char *select;    /* "0" (index), a UUID in hex, or part of a name in any case; NULL: the first usable GPU,
+                              else the software device; "host": no Vulkan at all, every node is computed by the CPU
+                              reference */
     const char *cache_dir; /* pipeline cache folder; NULL: $XDG_CACHE_HOME/braid or ~/.cache/braid */
     bool no_cache;
     bool validation;       /* ask for the Khronos validation layer */
@@ -180,9 +183,9 @@ BRAID_API braid_status braid_model_load(const char *path, const braid_model_opti
 /* The bytes are borrowed until braid_model_free. External data needs options->external_root. */
 BRAID_API braid_status braid_model_load_memory(const void *bytes, size_t size, const braid_model_options *,
                                                braid_model **out, braid_error *err);
-/* A model may be freed once its sessions exist. */
 BRAID_API void braid_model_free(braid_model *);
 
+/* Inputs are those to be given: an input that has an initializer is a constant. */
 BRAID_API size_t braid_model_input_count(const braid_model *);
 BRAID_API size_t braid_model_output_count(const braid_model *);
 /* NULL when the index is out of range. The port lives as long as the model. */
@@ -194,7 +197,8 @@ BRAID_API const braid_port *braid_model_output(const braid_model *, size_t index
    GRAPH: the graph in braid's text form. SUPPORT: every node that cannot run, one line each; empty when all can. */
 typedef enum braid_model_report { BRAID_REPORT_INFO = 0, BRAID_REPORT_GRAPH, BRAID_REPORT_SUPPORT } braid_model_report;
 BRAID_API braid_status braid_model_describe(const braid_model *, braid_model_report, char **out, braid_error *err);
-/* The operator table as text: one line per operator (domain, name, since-opset, GPU types, host types). */
+/* The operator table as text: a heading, then one line per operator: domain, name, first and last opset, whether it has
+   a kernel and whether the CPU reference has it. Free with braid_text_free. */
 BRAID_API braid_status braid_ops_describe(char **out, braid_error *err);
 BRAID_API void braid_text_free(char *);
 
@@ -213,7 +217,8 @@ typedef struct braid_input_shape {
 
 typedef struct braid_session_options {
     size_t size;
-    const char *const *outputs; /* names of the wanted outputs; NULL: all. Prunes the graph. */
+    const char *const *outputs; /* names of the wanted outputs, or of any other values of the model: they become the
+                                   session's outputs, in this order. NULL: the model's outputs. Prunes the graph. */
     size_t n_outputs;
     const braid_dim_value *dims; /* values of symbolic dims */
     size_t n_dims;
@@ -228,7 +233,8 @@ typedef struct braid_session_options {
     void *log_user;
 } braid_session_options;
 
-/* Plans and compiles. When some input shape is still unknown, planning waits for the first run. */
+/* Plans and compiles; a node that nothing can compute is UNSUPPORTED here. When some input shape is still unknown,
+   planning waits for the first run with it; plans of recent shapes are kept. n_devices must be 1 in this version. */
 BRAID_API braid_status braid_session_create(braid_device *const *devices, size_t n_devices, const braid_model *,
                                             const braid_session_options *, braid_session **out, braid_error *err);
 BRAID_API void braid_session_free(braid_session *);
@@ -236,11 +242,14 @@ BRAID_API void braid_session_free(braid_session *);
 enum { BRAID_TENSOR_SHARED = 1 /* one buffer for all lanes */, BRAID_TENSOR_OWNED = 2 /* data belongs to braid */ };
 
 /*
- * A tensor in host memory, dense and in C order.
- * Inputs: all fields are the caller's. Outputs: `name` is the caller's (NULL: the i-th output); data NULL asks braid
- * to allocate (free with braid_tensor_free; it outlives later runs); otherwise `bytes` is the size of the buffer,
- * and one that is too small gives SHAPE with the needed type, rank and dims filled in.
- * STRING tensors hold `const char *` elements.
+ * A tensor in host memory, dense and in C order; types of 4 and 2 bits are packed, the first element in the low bits.
+ * Inputs: all fields are the caller's; `bytes` is at least what the shape needs.
+ * Outputs: `name` is the caller's (NULL: the session's i-th output), and type, rank, dims and bytes are filled in. data
+ * NULL asks braid to allocate: the tensor becomes OWNED, outlives later runs and the session, and is to be freed with
+ * braid_tensor_free. Otherwise `bytes` is the size of the buffer; one that is too small gives SHAPE with the needed
+ * type, rank and dims filled in. An OWNED tensor may be passed again as a buffer; when a run fails, OWNED outputs are
+ * freed and their data is NULL.
+ * STRING tensors hold `const char *` elements and are always allocated by braid as outputs.
  */
 typedef struct braid_tensor {
     const char *name;
@@ -254,7 +263,8 @@ typedef struct braid_tensor {
     void *device_tensor; /* reserved, NULL */
 } braid_tensor;
 
-/* Runs once. `lanes` must be 1 in this version. Inputs are matched by name; every model input is needed. */
+/* Runs once. `lanes` must be 1 in this version. Inputs are matched by name; every model input is needed. Any of the
+   session's outputs may be asked for. */
 BRAID_API braid_status braid_session_run(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
                                          braid_tensor *out, size_t n_out, braid_error *err);
 BRAID_API void braid_tensor_free(braid_tensor *);
@@ -284,7 +294,7 @@ BRAID_API size_t braid_session_profile(const braid_session *, const braid_step_t
 
 /* Runs every node on the CPU reference and reports, for each value that the GPU also materialises, how far the two
    are apart. The text holds one line per differing node; *worst is the largest difference relative to the largest
-   magnitude of its tensor. */
+   magnitude of its tensor, infinite where infinities or NaN differ. Free the report with braid_text_free. */
 BRAID_API braid_status braid_session_compare(braid_session *, const braid_tensor *in, size_t n_in, double *worst,
                                              char **report, braid_error *err);
 

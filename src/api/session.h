@@ -1,7 +1,7 @@
 /*
  * session.h: how a run is carried out.
  *
- *   session ── base graph (pruned, folded, symbols left) ── weights (one copy per device)
+ *   session ── base graph (pruned, folded, symbols left) ── weights (one copy on the device)
  *         └─ stages, one per set of input shapes (small cache)
  *               stage ── graph with static shapes, fused
  *                   ├─ segments: GPU programs and host steps by turns

@@ -1,5 +1,5 @@
 /*
- * pass.c: the list of passes. Each is infer -> pass -> verify.
+ * pass.c: the list of passes. Each is pass -> infer -> verify.
  */
 #include "pass/pass.h"
 

@@ -1,6 +1,6 @@
 /*
  * pass: graph -> graph. A pass rebuilds: it copies what it keeps into a new graph (dead code is what was not copied).
- * The list of passes is a table of names in pass.c; after each one, debug builds verify, print and re-parse.
+ * The list of passes is a table of names in pass.c; who runs them when is api/session.c and api/stage.c.
  */
 #ifndef BRAID_PASS_H
 #define BRAID_PASS_H
@@ -19,7 +19,6 @@ pass_fn pass_prune, pass_fold, pass_simplify, pass_fuse;
 
 /* Runs a named pass ("fold") on an inferred graph and infers and verifies the result. */
 braid_status pass_run(const char *name, const graph *, arena *, const pass_options *, graph **out, braid_error *err);
-
 
 /* Undoes fusion where flags[node]: an operator with an epilogue becomes the operator and a Map node (for kernels that
    turn an epilogue down). */
