@@ -79,7 +79,7 @@
     X(DestroySemaphore)                                                                                                \
     X(GetSemaphoreCounterValue)                                                                                        \
     X(WaitSemaphores)                                                                                                  \
-    X(QueueSubmit2)
+    X(QueueSubmit)
 
 typedef struct gpu_calls {
     PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
