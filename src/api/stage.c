@@ -286,7 +286,7 @@ static braid_status find_host_nodes(compile *c) {
     if (!temporary) return error_memory(c->err);
     excerpt x;
     plan *p;
-    plan_options options = {.device = c->s->traits};
+    plan_options options = {.device = c->s->traits, .lower_only = true};
     bool *needed = arena_array(temporary, (size_t)g->n_values + 1, sizeof *needed);
     braid_status status = needed ? excerpt_new(&x, g, take, needed, temporary, c->err) : error_memory(c->err);
     if (status == BRAID_OK) status = plan_new(x.c.to, temporary, &options, &p, c->err);

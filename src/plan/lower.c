@@ -224,7 +224,7 @@ braid_status plan_new(const graph *g, arena *memory, const plan_options *options
     p->device = options->device;
     TRY(plan_lower(p, err));
     *out = p;
-    if (p->n_host_nodes) return BRAID_OK;
+    if (p->n_host_nodes || options->lower_only) return BRAID_OK;
     TRY(plan_waves(p, options, err));
     return plan_place(p, options, err);
 }

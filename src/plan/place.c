@@ -15,7 +15,8 @@
 enum { GUARD_BYTES = 4096 };
 
 typedef struct placement {
-    int32_t *items; /* storages to place */
+    int32_t *items;  /* storages to place */
+    int32_t *sorted; /* those that are placed, by offset */
     int32_t n;
     uint64_t *offsets;  /* by storage */
     uint32_t *blocks;
@@ -49,46 +50,47 @@ static int by_start(const void *x, const void *y, void *user) {
     return fa != fb ? (fa < fb ? -1 : 1) : by_size(x, y, user);
 }
 
-typedef struct span {
-    uint64_t begin, end;
-} span;
-
-static int by_begin(const void *x, const void *y) {
-    const span *a = x, *b = y;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
-}
-
 static bool alive_together(const storage *a, const storage *b, const plan_options *options) {
     return options->redzone || (a->first <= b->last && b->first <= a->last);
 }
 
-/* Lowest gap of `size` bytes in block b between the spans in the way. */
-static uint64_t lowest_gap(span *spans, int32_t n, uint64_t size) {
-    qsort(spans, (size_t)n, sizeof *spans, by_begin);
-    uint64_t at = 0;
-    for (int32_t i = 0; i < n; i++) {
-        if (spans[i].begin >= at && spans[i].begin - at >= size) break;
-        if (spans[i].end > at) at = spans[i].end;
+/* Lowest place for s in a block, between those of the `done` items that are in its way. */
+static uint64_t lowest_gap(const plan *p, const placement *r, int32_t done, const storage *s, uint32_t block,
+                           const plan_options *options) {
+    uint64_t at = 0, size = footprint(s, options);
+    for (int32_t i = 0; i < done; i++) {
+        int32_t other = r->sorted[i];
+        if (r->blocks[other] != block || !alive_together(s, &p->storages[other], options)) continue;
+        uint64_t begin = r->offsets[other], end = begin + footprint(&p->storages[other], options);
+        if (begin >= at && begin - at >= size) break;
+        if (end > at) at = end;
     }
     return at;
 }
 
-static void place_one(const plan *p, placement *r, int32_t done, const plan_options *options, span *spans) {
-    const storage *s = &p->storages[r->items[done]];
+static void insert_sorted(placement *r, int32_t done, int32_t item) {
+    int32_t low = 0, high = done;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (r->offsets[r->sorted[middle]] <= r->offsets[item]) low = middle + 1;
+        else high = middle;
+    }
+    memmove(r->sorted + low + 1, r->sorted + low, (size_t)(done - low) * sizeof *r->sorted);
+    r->sorted[low] = item;
+}
+
+static void place_one(const plan *p, placement *r, int32_t done, const plan_options *options) {
+    int32_t item = r->items[done];
+    const storage *s = &p->storages[item];
     uint64_t size = footprint(s, options);
-    for (int32_t block = 0;; block++) {
-        int32_t n = 0;
-        for (int32_t i = 0; i < done; i++) {
-            int32_t other = r->items[i];
-            if ((int32_t)r->blocks[other] == block && alive_together(s, &p->storages[other], options))
-                spans[n++] = (span){r->offsets[other], r->offsets[other] + footprint(&p->storages[other], options)};
-        }
-        uint64_t at = lowest_gap(spans, n, size);
+    for (uint32_t block = 0;; block++) {
+        uint64_t at = lowest_gap(p, r, done, s, block, options);
         if (at + size > p->device->max_buffer && at > 0) continue;
-        if (block == r->n_blocks) r->block_bytes[r->n_blocks++] = 0;
-        r->blocks[r->items[done]] = (uint32_t)block;
-        r->offsets[r->items[done]] = at;
+        if (block == (uint32_t)r->n_blocks) r->block_bytes[r->n_blocks++] = 0;
+        r->blocks[item] = block;
+        r->offsets[item] = at;
         if (at + size > r->block_bytes[block]) r->block_bytes[block] = at + size;
+        insert_sorted(r, done, item);
         return;
     }
 }
@@ -96,10 +98,11 @@ static void place_one(const plan *p, placement *r, int32_t done, const plan_opti
 static braid_status placement_new(plan *p, const int32_t *items, int32_t n, placement *r, braid_error *err) {
     r->n = n;
     r->items = arena_copy(p->memory, items, ((size_t)n + 1) * sizeof *items);
+    r->sorted = arena_array(p->memory, (size_t)n + 1, sizeof *r->sorted);
     r->offsets = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *r->offsets);
     r->blocks = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *r->blocks);
     r->block_bytes = arena_array(p->memory, (size_t)n + 1, sizeof *r->block_bytes);
-    return r->items && r->offsets && r->blocks && r->block_bytes ? BRAID_OK : error_memory(err);
+    return r->items && r->sorted && r->offsets && r->blocks && r->block_bytes ? BRAID_OK : error_memory(err);
 }
 
 static void placement_keep(plan *p, const placement *r) {
@@ -131,8 +134,7 @@ static braid_status lower_bound(plan *p, braid_error *err) {
 
 braid_status plan_place(plan *p, const plan_options *options, braid_error *err) {
     int32_t *items = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *items);
-    span *spans = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *spans);
-    if (!items || !spans) return error_memory(err);
+    if (!items) return error_memory(err);
     int32_t n = 0;
     for (int32_t i = 0; i < p->n_storages; i++) {
         const storage *s = &p->storages[i];
@@ -146,7 +148,7 @@ braid_status plan_place(plan *p, const plan_options *options, braid_error *err) 
         placement r = {0};
         TRY(placement_new(p, items, n, &r, err));
         qsort_r(r.items, (size_t)n, sizeof *r.items, orders[o], p);
-        for (int32_t i = 0; i < n; i++) place_one(p, &r, i, options, spans);
+        for (int32_t i = 0; i < n; i++) place_one(p, &r, i, options);
         for (int32_t b = 0; b < r.n_blocks; b++) r.total += r.block_bytes[b];
         if (r.total < best.total) best = r;
         if (best.total == p->arena_bound) break;
