@@ -15,6 +15,8 @@
 #define M_ROUND_EVEN(x) rint(x)
 #define M_SQRT(x) sqrt(x)
 #define M_NAN(x) isnan(x)
+#define M_DIV(x, y) ((x) / (y))
+#define M_NONZERO(x) ((x) != 0)
 #define M_INF(x) isinf(x)
 #define M_MIN(x, y) min_f64(x, y)
 #define M_MAX(x, y) max_f64(x, y)

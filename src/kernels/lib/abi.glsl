@@ -19,7 +19,11 @@
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_spirv_intrinsics : require
 #include "abi.h"
+
+// SignedZeroInfNanPreserve: without it NaN * 0 may be 0, and x < 0 ? 0 : x may become a maximum that drops NaN.
+spirv_execution_mode(capabilities = [4466], 4461, 32);
 
 layout(local_size_x_id = 0) in;
 

@@ -21,7 +21,7 @@
     X(ADD, 2, ff, x + y)                                                                             \
     X(SUB, 3, ff, x - y)                                                                             \
     X(MUL, 4, ff, x * y)                                                                             \
-    X(DIV, 5, ff, x / y)                                                                             \
+    X(DIV, 5, ff, M_DIV(x, y))                                                                       \
     X(NEG, 6, f, -x)                                                                                 \
     X(ABS, 7, f, M_ABS(x))                                                                           \
     X(SIGN, 8, f, x > R(0.0) ? R(1.0) : x < R(0.0) ? R(-1.0) : x)                                    \
@@ -29,7 +29,7 @@
     X(FLOOR, 10, f, M_FLOOR(x))                                                                      \
     X(ROUND, 11, f, M_ROUND_EVEN(x))                                                                 \
     X(SQRT, 12, f, M_SQRT(x))                                                                        \
-    X(RECIPROCAL, 13, f, R(1.0) / x)                                                                 \
+    X(RECIPROCAL, 13, f, M_DIV(R(1.0), x))                                                           \
     X(MIN, 14, ff, M_MIN(x, y))                                                                      \
     X(MAX, 15, ff, M_MAX(x, y))                                                                      \
     X(CLIP, 16, fff, M_MIN(M_MAX(x, y), z))                                                          \
@@ -39,7 +39,7 @@
     X(HARD_SIGMOID, 20, fff, M_MIN(M_MAX(x * y + z, R(0.0)), R(1.0)))                                \
     X(HARD_SWISH, 21, f, x * M_MIN(M_MAX(x * (R(1.0) / R(6.0)) + R(0.5), R(0.0)), R(1.0)))           \
     X(SHRINK, 22, fff, x < -z ? x + y : x > z ? x - y : M_NAN(x) ? x : R(0.0))                       \
-    X(SOFTSIGN, 23, f, x / (R(1.0) + M_ABS(x)))                                                      \
+    X(SOFTSIGN, 23, f, M_DIV(x, R(1.0) + M_ABS(x)))                                                  \
     X(MOD, 24, ff, M_MOD(x, y))                                                                      \
     X(PYMOD, 25, ff, M_PYMOD(x, y))                                                                  \
     X(ROUND_FLOAT16, 26, f, M_ROUND_FLOAT16(x))                                                      \
@@ -67,7 +67,7 @@
     X(SIGMOID, 48, f, M_SIGMOID(x))                                                                  \
     X(SOFTPLUS, 49, f, M_SOFTPLUS(x))                                                                \
     X(ELU, 50, ff, x < R(0.0) ? y * M_EXPM1(x) : x)                                                  \
-    X(CELU, 51, ff, x < R(0.0) ? y * M_EXPM1(x / y) : x)                                             \
+    X(CELU, 51, ff, x < R(0.0) ? y * M_EXPM1(M_DIV(x, y)) : x)                                       \
     X(SELU, 52, fff, z * (x > R(0.0) ? x : y * M_EXPM1(x)))                                          \
     X(GELU, 53, f, R(0.5) * x * (R(1.0) + M_ERF(x * R(0.70710678118654752))))                        \
     X(GELU_TANH, 54, f,                                                                              \
@@ -87,7 +87,7 @@
     X(IS_INF, 70, f, M_INF(x))                                                                       \
     X(IS_INF_POSITIVE, 71, f, M_INF(x) && x > R(0.0))                                                \
     X(IS_INF_NEGATIVE, 72, f, M_INF(x) && x < R(0.0))                                                \
-    X(TO_BOOL, 73, f, x != R(0.0))
+    X(TO_BOOL, 73, f, M_NONZERO(x))
 
 #define MAP_OPS_CAST_R(X)                                                                            \
     X(FROM_I64, 80, i, TO_REAL(i))                                                                   \

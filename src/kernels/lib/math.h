@@ -66,6 +66,7 @@ B_FN float b_copysign(float x, float sign) {
 }
 B_FN float b_min(float x, float y) { return b_is_nan(x) ? x : b_is_nan(y) ? y : x < y ? x : y; }
 B_FN float b_max(float x, float y) { return b_is_nan(x) ? x : b_is_nan(y) ? y : x > y ? x : y; }
+B_FN bool b_is_nonzero(float x) { return (FLOAT_BITS(x) & 0x7fffffffu) != 0u; } /* denormal numbers included */
 B_FN float b_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
 B_FN float b_round_even(float x) { return F_ROUND_EVEN(x); }
 
@@ -74,6 +75,21 @@ B_FN float b_scale(float x, int n) {
     int half_n = n >> 1;
     B_PRECISE float y = x * BITS_FLOAT(TO_UINT(half_n + 127) << 23);
     return y * BITS_FLOAT(TO_UINT(n - half_n + 127) << 23);
+}
+
+/* x / y. Vulkan leaves the quotient open for |y| outside [2^-126, 2^126] (finite / infinity is NaN on one device), and an
+   infinite x is left alone too. */
+B_FN float b_div(float x, float y) {
+    uint x_exponent = (FLOAT_BITS(x) >> 23) & 255u, y_exponent = (FLOAT_BITS(y) >> 23) & 255u;
+    if (x_exponent < 255u && y_exponent - 1u < 252u) return x / y;
+    if (b_is_nan(x) || b_is_nan(y)) return x + y;
+    uint sign = (FLOAT_BITS(x) ^ FLOAT_BITS(y)) & 0x80000000u;
+    if (x_exponent == 255u) return y_exponent == 255u ? B_NAN : BITS_FLOAT(sign | 0x7f800000u);
+    if (y_exponent == 255u) return BITS_FLOAT(sign);
+    if (y_exponent > 252u) return x / (y * BITS_FLOAT(0x1f800000u)) * BITS_FLOAT(0x1f800000u); /* 2^-64 twice */
+    B_PRECISE float scaled = y * BITS_FLOAT(0x5f800000u); /* 2^64; zero where the device flushes denormal numbers */
+    if (b_is_nonzero(scaled)) return x / scaled * BITS_FLOAT(0x5f800000u);
+    return b_is_nonzero(x) ? BITS_FLOAT(sign | 0x7f800000u) : B_NAN;
 }
 
 /* ------------------------------------------------------------------------------------------ exponentials */
@@ -165,7 +181,7 @@ B_FN float b_log1p(float x) {
     B_PRECISE float u = 1.0f + x;
     B_PRECISE float lost = x >= 1.0f ? 1.0f - (u - x) : x - (u - 1.0f);
     b_split s = b_log_split(u);
-    return b_log_join(s.f, s.e, lost / u);
+    return b_log_join(s.f, s.e, b_div(lost, u));
 }
 
 /* ------------------------------------------------------------------------------------------ trigonometry */
@@ -237,7 +253,7 @@ B_FN float b_tan(float x) {
     if ((FLOAT_BITS(x) & 0x7fffffffu) >= 0x7f800000u) return B_NAN;
     b_angle a = b_reduce(x);
     float s = b_sin_small(a.r), c = b_cos_small(a.r);
-    return (a.quarter & 1) != 0 ? -c / s : s / c;
+    return (a.quarter & 1) != 0 ? b_div(-c, s) : b_div(s, c);
 }
 /* asin(x) - x for |x| <= 0.5 */
 B_FN float b_asin_tail(float x) {
@@ -307,7 +323,7 @@ B_FN float b_sinh(float x) {
         return b_copysign(0.5f * h * h, x);
     }
     float t = b_expm1(y);
-    return b_copysign(0.5f * (t + t / (t + 1.0f)), x);
+    return b_copysign(0.5f * (t + b_div(t, t + 1.0f)), x);
 }
 B_FN float b_cosh(float x) {
     float y = F_ABS(x);
@@ -316,7 +332,7 @@ B_FN float b_cosh(float x) {
         return 0.5f * h * h;
     }
     float t = b_exp(y);
-    return 0.5f * t + 0.5f / t;
+    return 0.5f * t + b_div(0.5f, t);
 }
 B_FN float b_tanh(float x) {
     float y = F_ABS(x);
@@ -324,7 +340,7 @@ B_FN float b_tanh(float x) {
     if (y < 1e-4f) return x;
     if (y > 9.1f) return b_copysign(1.0f, x);
     float t = b_expm1(2.0f * y);
-    return b_copysign(y > 0.5f ? 1.0f - 2.0f / (t + 2.0f) : t / (t + 2.0f), x);
+    return b_copysign(y > 0.5f ? 1.0f - b_div(2.0f, t + 2.0f) : t / (t + 2.0f), x);
 }
 B_FN float b_asinh(float x) {
     float y = F_ABS(x);
@@ -333,7 +349,7 @@ B_FN float b_asinh(float x) {
     if (y < 1e-4f) return x;
     if (y > 8192.0f) return b_copysign(b_log(y) + 0.693147182f, x);
     float z = y * y;
-    return b_copysign(b_log1p(y + z / (1.0f + F_SQRT(1.0f + z))), x);
+    return b_copysign(b_log1p(y + b_div(z, 1.0f + F_SQRT(1.0f + z))), x);
 }
 B_FN float b_acosh(float x) {
     if (b_is_nan(x)) return x;
@@ -349,7 +365,7 @@ B_FN float b_atanh(float x) {
     if (y > 1.0f) return B_NAN;
     if (y == 1.0f) return b_copysign(B_INFINITY, x);
     if (y < 1e-4f) return x;
-    return b_copysign(0.5f * b_log1p(2.0f * y / (1.0f - y)), x);
+    return b_copysign(0.5f * b_log1p(b_div(2.0f * y, 1.0f - y)), x);
 }
 
 /* ------------------------------------------------------------------------------------------------- others */

@@ -53,6 +53,8 @@ int64_t b_to_u64_64(double x) {
     return int64_t(uint64_t(x));
 }
 #define M_NAN(x) b_is_nan64(x)
+#define M_DIV(x, y) ((x) / (y))
+#define M_NONZERO(x) ((x) != double(0))
 #define M_INF(x) b_is_inf64(x)
 #define M_MIN(x, y) b_min64(x, y)
 #define M_MAX(x, y) b_max64(x, y)
@@ -64,6 +66,8 @@ int64_t b_to_u64_64(double x) {
 #define M_FROM_BITS(i) packDouble2x32(unpackUint2x32(uint64_t(i)))
 #else
 #define M_NAN(x) b_is_nan(x)
+#define M_DIV(x, y) b_div(x, y)
+#define M_NONZERO(x) b_is_nonzero(x)
 #define M_INF(x) b_is_inf(x)
 #define M_MIN(x, y) b_min(x, y)
 #define M_MAX(x, y) b_max(x, y)

@@ -3,10 +3,7 @@
 #define TEAM_GLSL
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#extension GL_EXT_spirv_intrinsics : require
 #include "lib/rows.h"
-
-spirv_execution_mode(capabilities = [4466], 4461, 32); // SignedZeroInfNanPreserve
 
 layout(constant_id = SPEC_GROUP) const uint GROUP = 64u;
 layout(constant_id = SPEC_SUBGROUP) const uint SUBGROUP = 32u;
