@@ -25,8 +25,8 @@ void gpu_queue_close(gpu *g) {
     g->timeline = VK_NULL_HANDLE;
 }
 
-/* vkQueueSubmit, not vkQueueSubmit2, which GPU-assisted validation of Debian 12 does not see: it checks nothing then, and
-   waits 10 s for each value of the timeline. */
+/* vkQueueSubmit, not vkQueueSubmit2: GPU-assisted validation of Debian 12 does not learn of the values that the latter
+   signals, and waits 10 s for each. */
 static VkResult submit_one(gpu *g, VkCommandBuffer commands, uint64_t value) {
     VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                               .signalSemaphoreValueCount = 1,
