@@ -180,7 +180,10 @@ static mm_code encode_direct(const device_traits *device, const mm_problem *p, m
     c.row = row_fill(p, &cut);
     c.group = cut.group;
     if (c.swapped) row_swap(&c.row);
-    if (p->image && !p->transposed) c.row.a_k = (uint32_t)(p->s.k / (p->image->channels / p->image->groups));
+    if (p->image && !p->transposed) { /* taps of a channel */
+        c.row.a_k = 1;
+        for (int i = 0; i < p->image->axes; i++) c.row.a_k *= (uint32_t)p->image->kernel[i];
+    }
     grid(&c, p, &cut);
     shared_specs(&c, p, &cut);
     spec(&c, SPEC_LOAD_B, p->transposed ? LOAD_TRANSPOSED : p->image ? LOAD_IMAGE : LOAD_ROW);

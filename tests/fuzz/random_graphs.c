@@ -9,7 +9,9 @@
  * reference runs again with every rounding disturbed. A graph that fails is reduced and printed.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 #include "random.h"
 
@@ -398,6 +400,17 @@ static void report(draft *d, finding *f) {
     fflush(stdout);
 }
 
+static volatile sig_atomic_t running; /* graphs begun */
+
+static void on_crash(int signal_number) {
+    char report_line[] = "\n=== crash in graph number 0000000000\n";
+    size_t at = sizeof report_line - 3;
+    for (unsigned n = (unsigned)running - 1; n; n /= 10) report_line[at--] = (char)('0' + n % 10);
+    if (write(STDERR_FILENO, report_line, sizeof report_line - 1) < 0) _exit(2);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
 static void count_operators(const draft *d) {
     for (int i = 0; i < d->n_lines; i++) {
         if (d->lines[i].kind != LINE_NODE) continue;
@@ -437,10 +450,13 @@ int main(int argc, char **argv) {
         fprintf(stderr, "random_graphs: %s\n", err.message);
         return err.status == BRAID_NO_DEVICE ? 77 : 1;
     }
+    static const int signals[] = {SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL};
+    for (size_t i = 0; i < COUNT_OF(signals); i++) signal(signals[i], on_crash);
     uint64_t start = clock_ns();
     draft *d = calloc(1, sizeof *d);
     for (unsigned long long i = 0; i < count && (!seconds || clock_ns() - start < seconds * 1000000000u); i++) {
         finding f = {.output = -1};
+        running++;
         d->memory = arena_new();
         draft_make(d, seed + i, (int)nodes);
         total.graphs++;

@@ -142,6 +142,8 @@ static void conv_known(void **state) {
     CONV("Conv(a, b) {group = 12, pads = [1, 1, 1, 1], strides = [2, 2]}", {2, 12, 9, 7}, {12, 1, 3, 3});
     CONV("Conv(a, b)", {3, 5, 6, 4}, {7, 5, 1, 1});
     CONV("Conv(a, b)", {0, 5, 6, 4}, {7, 5, 3, 3});
+    CONV("Conv(a, b)", {2, 0, 6, 4}, {7, 0, 3, 3});
+    CONV("ConvTranspose(a, b)", {2, 0, 6, 4}, {0, 7, 3, 3});
     CONV("ConvTranspose(a, b) {output_shape = [10, 8], strides = [3, 2]}", {1, 1, 3, 3}, {1, 2, 3, 3});
     CONV("ConvTranspose(a, b) {auto_pad = \"SAME_UPPER\", strides = [2, 2]}", {1, 1, 3, 3}, {1, 2, 3, 3});
     CONV("ConvTranspose(a, b) {auto_pad = \"SAME_LOWER\", strides = [2, 2]}", {1, 2, 3, 4}, {2, 2, 3, 3});
