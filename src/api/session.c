@@ -248,8 +248,8 @@ braid_status session_inputs(braid_session *s, const braid_tensor *in, size_t n_i
 
 static braid_status find_output(const braid_session *s, const braid_tensor *t, size_t k, int32_t *out,
                                 braid_error *err) {
-    if (!t->name && k < (size_t)s->base->n_outputs) {
-        *out = (int32_t)k;
+    if (k < (size_t)s->base->n_outputs && (!t->name || strcmp(s->base->output_names[k], t->name) == 0)) {
+        *out = (int32_t)k; /* the usual order: no search */
         return BRAID_OK;
     }
     for (int32_t i = 0; t->name && i < s->base->n_outputs; i++) {

@@ -234,6 +234,13 @@ static void second_inputs(draft *d, tensor **inputs) {
     }
 }
 
+/* A gather without elements never looks at its indices on the device. */
+static bool all_empty(const draft *d, const run_result *r) {
+    for (int i = 0; i < d->n_outputs; i++)
+        if (r->out[i].bytes) return false;
+    return true;
+}
+
 static bool try_symbolic(draft *d, const oracle *o, finding *f) {
     static run_result r;
     braid_error err = {0};
@@ -259,7 +266,7 @@ static bool try_symbolic(draft *d, const oracle *o, finding *f) {
         braid_status wanted = ask_oracle(d, m->m->g, by_number, memory, &second, &err);
         run_session(d, s, inputs, &r);
         if (wanted == BRAID_OK) bad = compare(d, &second, &r, "second shapes", f), total.second_ok++;
-        else if (r.status == BRAID_OK) bad = found(f, -1, "second shapes: the reference says %s", err.message);
+        else if (r.status == BRAID_OK && !(wanted == BRAID_INDEX && all_empty(d, &r))) bad = found(f, -1, "second shapes: the reference says %s", err.message);
         else if (r.status == BRAID_INTERNAL) bad = found(f, -1, "second shapes: %s", r.message);
         else total.second_refused++;
         arena_free(memory);
