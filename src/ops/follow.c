@@ -14,6 +14,16 @@ bool follow_in(infer *c, int i, followed *out) {
     return infer_ints(c, i, &out->n, &out->v) && out->n <= FOLLOW_MAX;
 }
 
+/* Numbers that stand for themselves: infer_ints cuts very negative ones off at DIM_SYMBOL_BASE, and an unsigned one with
+   the top bit set looks negative. */
+static bool follow_exact(infer *c, int i, followed *out) {
+    if (!follow_in(c, i, out)) return false;
+    for (int k = 0; k < out->n; k++)
+        if (out->v[k] == DIM_SYMBOL_BASE || (c->in[i]->type == BRAID_UINT64 && dim_known(out->v[k]) && out->v[k] < 0))
+            return false;
+    return true;
+}
+
 int64_t *follow_put(infer *c, int i, int n) {
     if (n > FOLLOW_MAX) return NULL;
     int64_t *v = arena_array(c->g->memory, (size_t)n + 1, sizeof *v);
@@ -40,7 +50,7 @@ static bool all_fit(braid_type type, int n, const int64_t *v) {
 
 void follow_same(infer *c) {
     followed f;
-    if (!follow_wanted(c, 0) || !follow_in(c, 0, &f)) return;
+    if (!follow_wanted(c, 0) || !follow_exact(c, 0, &f)) return;
     if (all_fit(c->out[0].type, f.n, f.v)) c->out_known[0] = f;
 }
 
@@ -57,7 +67,7 @@ static bool unary_number(char what, int64_t a, int64_t *out) {
 
 void follow_unary(infer *c, char what) {
     followed f;
-    if (!follow_wanted(c, 0) || !follow_in(c, 0, &f)) return;
+    if (!follow_wanted(c, 0) || !follow_exact(c, 0, &f)) return;
     int64_t v[FOLLOW_MAX];
     for (int i = 0; i < f.n; i++) {
         if (what == 'a' && named(c, f.v[i])) v[i] = f.v[i];
@@ -121,7 +131,7 @@ static bool binary_symbol(const infer *c, char what, int64_t a, int64_t b, int64
 
 void follow_binary(infer *c, char what) {
     followed a, b;
-    if (!follow_wanted(c, 0) || !follow_in(c, 0, &a) || !follow_in(c, 1, &b)) return;
+    if (!follow_wanted(c, 0) || !follow_exact(c, 0, &a) || !follow_exact(c, 1, &b)) return;
     if (a.n != b.n && a.n != 1 && b.n != 1) return;
     int n = a.n == 1 ? b.n : a.n;
     int64_t v[FOLLOW_MAX];
