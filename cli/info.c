@@ -9,10 +9,22 @@ static braid_status print_report(const engine *e, braid_model_report kind, braid
     return BRAID_OK;
 }
 
+/* Like bench, the plan takes free dimensions as 1 and says so. */
+static braid_status plan_session(engine *e, const cli_options *o, braid_error *err) {
+    braid_tensor *in = NULL;
+    size_t n_in = 0;
+    braid_error ignored = {0};
+    bool shaped = inputs_load(e->model, o, 0, true, &in, &n_in, &ignored) == BRAID_OK;
+    engine_plan plan = {.inputs = in, .n_inputs = n_in};
+    braid_status status = engine_session(e, o, shaped ? &plan : NULL, err);
+    tensors_free(in, n_in);
+    return status;
+}
+
 static braid_status print_plan(engine *e, const cli_options *o, braid_error *err) {
     char *text = NULL;
     TRY(engine_open(e, o, err));
-    TRY(engine_session(e, o, NULL, err));
+    TRY(plan_session(e, o, err));
     TRY(braid_session_describe(e->session, &text, err));
     if (text) fputs(text, stdout);
     braid_text_free(text);
