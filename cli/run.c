@@ -107,11 +107,18 @@ static json_t *json_top(const cli_options *o, const labels *l, const braid_tenso
 /* ---- files */
 
 /* DIR/NAME.npy, with '/' of the name as '_'. */
+static bool is_control(char c) { return (unsigned char)c < 0x20 || c == 0x7f; }
+
+/* A model's name on a terminal: one line, no escape sequences. */
+static void print_name(const char *name) {
+    for (; *name; name++) putchar(is_control(*name) ? '?' : *name);
+}
+
 static braid_status output_path(const char *folder, const char *name, char *out, size_t capacity, braid_error *err) {
     int n = snprintf(out, capacity, "%s/%s.npy", folder, name);
     if (n < 0 || (size_t)n >= capacity) return cli_error(err, BRAID_IO, "output '%.100s': its name is too long", name);
     for (char *c = out + strlen(folder) + 1; *c; c++)
-        if (*c == '/') *c = '_';
+        if (*c == '/' || is_control(*c)) *c = '_';
     return BRAID_OK;
 }
 
@@ -130,18 +137,36 @@ static braid_status make_folder(const char *path, braid_error *err) {
     return BRAID_OK;
 }
 
-static braid_status check_paths(const char *folder, const braid_tensor *outputs, size_t count, braid_error *err) {
-    char a[PATH_ROOM], b[PATH_ROOM];
+typedef struct target {
+    char *path;
+    const char *name;
+} target;
+
+static int by_path(const void *x, const void *y) { return strcmp(((const target *)x)->path, ((const target *)y)->path); }
+
+static braid_status find_clash(target *list, const char *folder, const braid_tensor *outputs, size_t count,
+                               braid_error *err) {
+    char path[PATH_ROOM];
     for (size_t i = 0; i < count; i++) {
-        TRY(output_path(folder, outputs[i].name, a, sizeof a, err));
-        for (size_t k = 0; k < i; k++) {
-            TRY(output_path(folder, outputs[k].name, b, sizeof b, err));
-            if (!strcmp(a, b))
-                return cli_error(err, BRAID_IO, "outputs '%s' and '%s' would be the same file %s", outputs[k].name,
-                                 outputs[i].name, a);
-        }
+        TRY(output_path(folder, outputs[i].name, path, sizeof path, err));
+        list[i] = (target){strdup(path), outputs[i].name};
+        if (!list[i].path) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
     }
+    qsort(list, count, sizeof *list, by_path);
+    for (size_t i = 1; i < count; i++)
+        if (!strcmp(list[i - 1].path, list[i].path))
+            return cli_error(err, BRAID_IO, "outputs '%s' and '%s' would be the same file %s", list[i - 1].name,
+                             list[i].name, list[i].path);
     return BRAID_OK;
+}
+
+static braid_status check_paths(const char *folder, const braid_tensor *outputs, size_t count, braid_error *err) {
+    target *list = calloc(count + 1, sizeof *list);
+    if (!list) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+    braid_status status = find_clash(list, folder, outputs, count, err);
+    for (size_t i = 0; i < count; i++) free(list[i].path);
+    free(list);
+    return status;
 }
 
 static braid_status save_outputs(const char *folder, const braid_tensor *outputs, size_t count, braid_error *err) {
@@ -162,7 +187,8 @@ static void print_outputs(const cli_options *o, const one_run *r, const labels *
         const braid_tensor *t = &r->out[i];
         char dims[128], path[PATH_ROOM];
         dims_text(t->rank, t->dims, dims, sizeof dims);
-        printf("%s: %s %s", t->name, braid_type_name(t->type), dims);
+        print_name(t->name);
+        printf(": %s %s", braid_type_name(t->type), dims);
         if (r->folder && output_path(r->folder, t->name, path, sizeof path, NULL) == BRAID_OK)
             printf(" -> %s", path);
         else if (!o->top)
