@@ -224,6 +224,7 @@ typedef struct braid_session_options {
     size_t n_dims;
     const braid_input_shape *shapes; /* shapes of inputs */
     size_t n_shapes;
+    uint32_t lanes_max;     /* most lanes of a run; default 1 */
     uint64_t memory_budget; /* device bytes; default: three quarters of the device */
     bool no_host;           /* a node without a kernel is UNSUPPORTED instead of a host step */
     bool no_fuse;           /* keep every intermediate value apart */
@@ -263,8 +264,10 @@ typedef struct braid_tensor {
     void *device_tensor; /* reserved, NULL */
 } braid_tensor;
 
-/* Runs once. `lanes` must be 1 in this version. Inputs are matched by name; every model input is needed. Any of the
-   session's outputs may be asked for. */
+/* Runs `lanes` independent inferences at once, 1 <= lanes <= lanes_max: output lane i is what the model makes of input
+   lane i, bit for bit what a run of that lane alone gives. A tensor's dims are those of one lane; its lanes lie
+   lane_stride bytes apart (0: one behind the other), or are one and the same with BRAID_TENSOR_SHARED. Inputs are
+   matched by name; every model input is needed. Any of the session's outputs may be asked for. */
 BRAID_API braid_status braid_session_run(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
                                          braid_tensor *out, size_t n_out, braid_error *err);
 BRAID_API void braid_tensor_free(braid_tensor *);

@@ -19,9 +19,18 @@ static braid_status add_region(uint64_t *total, uint64_t bytes, uint64_t *offset
     return BRAID_OK;
 }
 
-static uint64_t input_bytes(const segment *seg, int32_t i) { return seg->p->storages[seg->g->inputs[i]].bytes; }
+/* Distance of lanes in io; of one lane alone it is the size. */
+static uint64_t lane_bytes(const segment *seg, const storage *t) { return seg->bucket > 1 ? t->stride : t->bytes; }
 
-static uint64_t output_bytes(const segment *seg, int32_t i) { return seg->p->storages[seg->p->outputs[i]].bytes; }
+static const storage *input_storage(const segment *seg, int32_t i) { return &seg->p->storages[seg->g->inputs[i]]; }
+
+static const storage *output_storage(const segment *seg, int32_t i) { return &seg->p->storages[seg->p->outputs[i]]; }
+
+static uint64_t input_bytes(const segment *seg, int32_t i) { return lane_bytes(seg, input_storage(seg, i)) * seg->bucket; }
+
+static uint64_t output_bytes(const segment *seg, int32_t i) {
+    return lane_bytes(seg, output_storage(seg, i)) * seg->bucket;
+}
 
 static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
     arena *memory = seg->p->memory;
@@ -37,12 +46,13 @@ static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
 }
 
 /* Everything of this segment, and the weights of the session. */
-static braid_status check_budget(const braid_session *s, const plan *p, uint64_t io_bytes, braid_error *err) {
-    uint64_t needed = p->arena_bytes + p->const_bytes + p->rows_bytes + io_bytes;
+static braid_status check_budget(const braid_session *s, const segment *seg, uint64_t io_bytes, braid_error *err) {
+    const plan *p = seg->p;
+    uint64_t needed = p->arena_bytes * seg->bucket + p->const_bytes + p->rows_bytes + io_bytes;
     if (needed <= s->memory_budget) return BRAID_OK;
     return error_set(err, BRAID_DEVICE_MEMORY,
                      "the plan needs %llu MiB (arena %llu, constants %llu, inputs and outputs %llu), the budget is %llu MiB",
-                     (unsigned long long)(needed >> 20), (unsigned long long)(p->arena_bytes >> 20),
+                     (unsigned long long)(needed >> 20), (unsigned long long)(p->arena_bytes * seg->bucket >> 20),
                      (unsigned long long)(p->const_bytes >> 20), (unsigned long long)(io_bytes >> 20),
                      (unsigned long long)(s->memory_budget >> 20));
 }
@@ -52,12 +62,12 @@ static braid_status allocate(braid_session *s, segment *seg, braid_error *err) {
     const plan *p = seg->p;
     uint64_t io_bytes = 0;
     TRY(layout_io(seg, &io_bytes, err));
-    TRY(check_budget(s, p, io_bytes, err));
+    TRY(check_budget(s, seg, io_bytes, err));
     if (!(seg->blocks = arena_array(p->memory, (size_t)p->n_blocks + 1, sizeof *seg->blocks))) return error_memory(err);
     for (int32_t i = 0; i < p->n_blocks; i++)
-        TRY(gpu_buffer_new(vk, GPU_DEVICE, p->block_bytes[i], &seg->blocks[i], err));
+        TRY(gpu_buffer_new(vk, GPU_DEVICE, p->block_bytes[i] * seg->bucket, &seg->blocks[i], err));
     TRY(gpu_buffer_new(vk, GPU_DEVICE, p->rows_bytes + IO_ALIGN, &seg->rows, err));
-    uint64_t run_bytes = sizeof(run_block) + plan_bindings(p) * sizeof(binding) + sizeof(uint32_t);
+    uint64_t run_bytes = sizeof(run_block) + plan_bindings(p) * sizeof(binding) + seg->bucket * sizeof(uint32_t);
     TRY(gpu_buffer_new(vk, GPU_SHARED, run_bytes + IO_ALIGN, &seg->run, err));
     if (!io_bytes) return BRAID_OK;
     TRY(gpu_buffer_new(vk, GPU_DEVICE, io_bytes, &seg->io, err));
@@ -111,7 +121,7 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
                                        d->cost_ns};
     }
     gpu_program_info info = {.copies_in = in, .dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
-                             .copies_out = out, .run_block = seg->run.address, .lanes = 1, .timestamps = s->profile};
+                             .copies_out = out, .run_block = seg->run.address, .lanes = seg->bucket, .timestamps = s->profile};
     for (int32_t i = 0; !seg->io.mapped && i < seg->g->n_inputs; i++)
         if (seg->input_uploaded[i] && input_bytes(seg, i))
             in[info.n_in++] = (gpu_copy){&seg->upload, &seg->io, seg->input_offset[i], seg->input_offset[i],
@@ -141,13 +151,14 @@ braid_status segment_compile(braid_session *s, stage *st, segment *seg, plan *re
     plan_options options = {.device = s->traits, .redzone = s->test.redzone, .shuffle = s->test.shuffle};
     uint64_t start = clock_ns();
     seg->p = ready;
+    seg->bucket = st->bucket;
     if (!seg->p) TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));
     if (seg->p->n_host_nodes) return error_set(err, BRAID_INTERNAL, "a device segment holds a node without a kernel");
     uint64_t planned = clock_ns();
     TRY(weights_place(s->weights, seg->p, &seg->constants, err));
     uint64_t uploaded = clock_ns();
-    TRY(plan_encode(seg->p, 1, err));
-    if (s->verify) TRY(plan_verify(seg->p, 1, err));
+    TRY(plan_encode(seg->p, seg->bucket, err));
+    if (s->verify) TRY(plan_verify(seg->p, seg->bucket, err));
     TRY(allocate(s, seg, err));
     if (seg->p->rows_bytes) TRY(gpu_upload(s->device->gpu, &seg->rows, 0, seg->p->rows_bytes, fill_rows, seg->p, err));
     TRY(find_exports(seg, err));
@@ -169,35 +180,43 @@ void segment_free(braid_session *s, segment *seg) {
 
 /* ------------------------------------------------------------------------------------------ running: device */
 
-static uint32_t *error_word(const segment *seg) {
+/* One word for each lane. */
+static uint32_t *error_words(const segment *seg) {
     return (uint32_t *)(void *)((uint8_t *)seg->run.mapped + sizeof(run_block) + plan_bindings(seg->p) * sizeof(binding));
 }
 
-static void write_run_block(const segment *seg, const place *places) {
+static binding input_binding(const segment *seg, int32_t i, const place *from) {
+    if (from->buffer) return (binding){from->buffer->address + from->offset, from->stride};
+    if (!seg->input_uploaded[i]) return (binding){0, 0};
+    uint64_t stride = from->stride ? lane_bytes(seg, input_storage(seg, i)) : 0;
+    return (binding){seg->io.address + seg->input_offset[i], stride};
+}
+
+static void write_run_block(const segment *seg, const place *places, uint32_t lanes) {
     const plan *p = seg->p;
     run_block *run = seg->run.mapped;
     binding *b = (binding *)(void *)(run + 1);
-    *run = (run_block){.lanes = 1,
+    *run = (run_block){.lanes = lanes,
                        .errors = seg->run.address + sizeof(run_block) + plan_bindings(p) * sizeof(binding)};
-    *error_word(seg) = UINT32_MAX;
+    for (uint32_t lane = 0; lane < lanes; lane++) error_words(seg)[lane] = UINT32_MAX;
     for (int32_t i = 0; i < p->n_blocks; i++) b[i] = (binding){seg->blocks[i].address, 0};
-    for (int32_t i = 0; i < seg->g->n_inputs; i++) {
-        const place *from = &places[seg->input_of[i]];
-        uint64_t address = seg->input_uploaded[i] && !from->buffer ? seg->io.address + seg->input_offset[i]
-                           : from->buffer                          ? from->buffer->address + from->offset
-                                                                   : 0;
-        b[plan_binding_input(p, (uint32_t)i)] = (binding){address, 0};
-    }
+    for (int32_t i = 0; i < seg->g->n_inputs; i++)
+        b[plan_binding_input(p, (uint32_t)i)] = input_binding(seg, i, &places[seg->input_of[i]]);
     for (int32_t i = 0; i < p->n_outputs; i++)
-        b[plan_binding_output(p, (uint32_t)i)] = (binding){seg->io.address + seg->output_offset[i], 0};
+        b[plan_binding_output(p, (uint32_t)i)] =
+            (binding){seg->io.address + seg->output_offset[i],
+                      seg->bucket > 1 ? lane_bytes(seg, output_storage(seg, i)) : 0};
 }
 
-static void write_inputs(const segment *seg, const place *places) {
+static void write_inputs(const segment *seg, const place *places, uint32_t lanes) {
     uint8_t *to = seg->io.mapped ? seg->io.mapped : seg->upload.mapped;
     for (int32_t i = 0; i < seg->g->n_inputs; i++) {
         const place *from = &places[seg->input_of[i]];
-        if (!seg->input_uploaded[i] || from->buffer || !input_bytes(seg, i)) continue;
-        memcpy(to + seg->input_offset[i], from->host->data, input_bytes(seg, i));
+        const storage *t = input_storage(seg, i);
+        if (!seg->input_uploaded[i] || from->buffer || !t->bytes) continue;
+        for (uint32_t lane = 0; lane < (from->stride ? lanes : 1); lane++)
+            memcpy(to + seg->input_offset[i] + lane * lane_bytes(seg, t),
+                   (const uint8_t *)from->host->data + lane * from->stride, t->bytes);
     }
 }
 
@@ -234,16 +253,22 @@ static braid_status export_outputs(stage *st, segment *seg, place *places, arena
         uint64_t at = seg->output_offset[k] + plan_offset(seg->p, seg->g->outputs[i]);
         t->bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes;
         if (seg->output_wanted[i]) t->data = from + at;
-        places[v] = (place){.host = t, .buffer = &seg->io, .offset = at};
+        places[v] = (place){.host = t, .buffer = &seg->io, .offset = at,
+                            .stride = seg->bucket > 1 ? lane_bytes(seg, output_storage(seg, k)) : 0};
     }
     return BRAID_OK;
 }
 
-static braid_status check_errors(const segment *seg, braid_error *err) {
-    uint32_t failed = *error_word(seg);
-    if (failed == UINT32_MAX) return BRAID_OK;
-    char title[256];
-    return error_set(err, BRAID_INDEX, "%s: an index is out of range", node_title(seg->g->nodes[failed], title));
+static braid_status check_errors(const segment *seg, uint32_t lanes, braid_error *err) {
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        uint32_t failed = error_words(seg)[lane];
+        char title[256];
+        if (failed == UINT32_MAX) continue;
+        node_title(seg->g->nodes[failed], title);
+        return lanes == 1 ? error_set(err, BRAID_INDEX, "%s: an index is out of range", title)
+                          : error_set(err, BRAID_INDEX, "lane %u: %s: an index is out of range", lane, title);
+    }
+    return BRAID_OK;
 }
 
 static braid_status profile_steps(braid_session *s, const segment *seg, braid_error *err) {
@@ -266,12 +291,12 @@ static braid_status profile_steps(braid_session *s, const segment *seg, braid_er
 static braid_status run_device(braid_session *s, stage *st, segment *seg, place *places, arena *memory,
                                braid_error *err) {
     if (s->test.poison) TRY(segment_poison(s, seg, err));
-    write_inputs(seg, places);
-    write_run_block(seg, places);
+    write_inputs(seg, places, s->lanes);
+    write_run_block(seg, places, s->lanes);
     TRY(gpu_program_run(s->device->gpu, seg->program, &seg->device_ns, err));
     if (s->test.poison) TRY(segment_check_poison(s, seg, err));
     s->device_ns += seg->device_ns;
-    TRY(check_errors(seg, err));
+    TRY(check_errors(seg, s->lanes, err));
     TRY(profile_steps(s, seg, err));
     return export_outputs(st, seg, places, memory, err);
 }
@@ -285,10 +310,61 @@ braid_status place_to_host(braid_session *s, const tensor_type *type, place *p, 
         if (p->host && tensor_type_bytes(type, &bytes) && bytes == 0) return BRAID_OK;
         return error_set(err, BRAID_INTERNAL, "a value is neither on the host nor on the device");
     }
-    tensor *t;
-    TRY(tensor_new(memory, type->type, type->rank, type->dims, &t, err));
-    TRY(gpu_download(s->device->gpu, p->buffer, p->offset, t->bytes, t->data, err));
+    tensor *t = arena_alloc(memory, sizeof *t);
+    size_t bytes;
+    if (!t || !tensor_type_bytes(type, &bytes)) return error_memory(err);
+    uint64_t whole = bytes + (p->stride ? (s->lanes - 1) * p->stride : 0);
+    *t = (tensor){.type = *type, .data = arena_alloc(memory, (size_t)whole), .bytes = bytes};
+    if (!t->data) return error_memory(err);
+    TRY(gpu_download(s->device->gpu, p->buffer, p->offset, whole, t->data, err));
     p->host = t;
+    return BRAID_OK;
+}
+
+/* The inputs of one lane. */
+static braid_status lane_inputs(const node *n, const place *const *from, uint32_t lane, const tensor **in,
+                                arena *memory, braid_error *err) {
+    for (int k = 0; k < n->n_in; k++) {
+        if (!from[k] || !from[k]->stride || !lane) continue;
+        tensor *t = arena_copy(memory, from[k]->host, sizeof *t);
+        if (!t) return error_memory(err);
+        t->data = (uint8_t *)from[k]->host->data + lane * from[k]->stride;
+        in[k] = t;
+    }
+    return BRAID_OK;
+}
+
+braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,
+                             braid_error *err) {
+    if (lane == 0) {
+        tensor *t = arena_copy(memory, result, sizeof *result);
+        size_t whole;
+        if (!t || !size_mul(result->bytes, lanes, &whole) || !(t->data = arena_alloc(memory, whole + 1)))
+            return error_memory(err);
+        *to = (place){.host = t, .stride = result->bytes};
+    }
+    if (!tensor_type_equal(&to->host->type, &result->type))
+        return error_set(err, BRAID_UNSUPPORTED, "lane %u gives another shape than lane 0", lane);
+    if (result->bytes) memcpy((uint8_t *)to->host->data + lane * result->bytes, result->data, result->bytes);
+    return BRAID_OK;
+}
+
+static braid_status run_lanes(braid_session *s, stage *st, const node *n, const place *const *from, const tensor **in,
+                              place *places, arena *memory, braid_error *err) {
+    tensor **out = arena_array(memory, (size_t)n->n_out + 1, sizeof *out);
+    if (!out) return error_memory(err);
+    bool varies = false;
+    for (int k = 0; k < n->n_in; k++) varies = varies || (from[k] && from[k]->stride);
+    for (uint32_t lane = 0; lane < (varies ? s->lanes : 1); lane++) {
+        TRY(lane_inputs(n, from, lane, in, memory, err));
+        TRY(op_eval(st->g, n, memory, in, out, err));
+        for (int k = 0; k < n->n_out; k++) {
+            if (n->out[k] < 0) continue;
+            place *to = &places[n->out[k]];
+            if (varies) TRY(place_keep_lane(s->lanes, lane, out[k], to, memory, err));
+            else *to = (place){.host = out[k]};
+        }
+    }
     return BRAID_OK;
 }
 
@@ -296,8 +372,8 @@ static braid_status run_node(braid_session *s, stage *st, int32_t i, place *plac
     const graph *g = st->g;
     const node *n = g->nodes[i];
     const tensor **in = arena_array(memory, (size_t)n->n_in + 1, sizeof *in);
-    tensor **out = arena_array(memory, (size_t)n->n_out + 1, sizeof *out);
-    if (!in || !out) return error_memory(err);
+    const place **from = arena_array(memory, (size_t)n->n_in + 1, sizeof *from);
+    if (!in || !from) return error_memory(err);
     for (int k = 0; k < n->n_in; k++) {
         int32_t v = n->in[k];
         if (v < 0) continue;
@@ -308,11 +384,10 @@ static braid_status run_node(braid_session *s, stage *st, int32_t i, place *plac
         }
         TRY(place_to_host(s, &g->values[v]->type, &places[v], memory, err));
         in[k] = places[v].host;
+        from[k] = &places[v];
     }
     uint64_t start = clock_ns();
-    TRY(op_eval(g, n, memory, in, out, err));
-    for (int k = 0; k < n->n_out; k++)
-        if (n->out[k] >= 0) places[n->out[k]] = (place){.host = out[k]};
+    TRY(run_lanes(s, st, n, from, in, places, memory, err));
     if (!s->profile) return BRAID_OK;
     return session_add_time(s, (braid_step_time){.node = n->name, .op = n->type, .kernel = "host", .start_ns = start,
                                                  .time_ns = clock_ns() - start}, err);

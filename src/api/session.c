@@ -130,7 +130,8 @@ braid_status braid_session_create(braid_device *const *devices, size_t n_devices
     braid_session *s = mem_alloc(sizeof *s);
     if (!s) return error_memory(err);
     *s = (braid_session){.no_host = given.no_host, .no_fuse = given.no_fuse, .profile = given.profile,
-                         .verify = given.verify, .log = {given.log, given.log_user}};
+                         .verify = given.verify, .lanes = 1,
+                         .lanes_max = given.lanes_max ? given.lanes_max : 1, .log = {given.log, given.log_user}};
     s->device = device_ref(devices[0]);
     s->model = braid_model_ref(model);
     pthread_mutex_init(&s->lock, NULL);
@@ -217,11 +218,17 @@ static braid_status input_place(const braid_session *s, int32_t i, const braid_t
     memcpy(h->type.dims, t->dims, sizeof h->type.dims);
     for (int k = t->rank; k < BRAID_MAX_RANK; k++) h->type.dims[k] = 0;
     if (!tensor_type_bytes(&h->type, &h->bytes)) return error_set(err, BRAID_LIMIT, "input '%s': too large", name);
-    if (t->bytes < h->bytes)
-        return error_set(err, BRAID_SHAPE, "input '%s': %zu bytes, its shape needs %zu", name, t->bytes, h->bytes);
+    size_t stride = s->lanes == 1 || (t->flags & BRAID_TENSOR_SHARED) ? 0 : t->lane_stride ? t->lane_stride : h->bytes;
+    size_t needed;
+    if (stride && stride < h->bytes)
+        return error_set(err, BRAID_ARGUMENT, "input '%s': lane stride %zu, a lane has %zu bytes", name, stride, h->bytes);
+    if (!size_mul(stride, s->lanes - 1, &needed) || !size_add(needed, h->bytes, &needed))
+        return error_set(err, BRAID_LIMIT, "input '%s': too large", name);
+    if (t->bytes < needed)
+        return error_set(err, BRAID_SHAPE, "input '%s': %zu bytes, its shape needs %zu", name, t->bytes, needed);
     if (h->bytes && !t->data) return error_set(err, BRAID_ARGUMENT, "input '%s': no data", name);
     h->data = t->data;
-    *out = (place){.host = h};
+    *out = (place){.host = h, .stride = stride};
     return BRAID_OK;
 }
 
@@ -290,21 +297,52 @@ static braid_status deliver(braid_session *s, int32_t i, place *from, braid_tens
     to->type = t->type.type;
     to->rank = t->type.rank;
     memcpy(to->dims, t->type.dims, sizeof to->dims);
+    if (t->type.type == BRAID_STRING && s->lanes > 1)
+        return error_set(err, BRAID_UNSUPPORTED, "output '%s': strings in several lanes", to->name);
     if (t->type.type == BRAID_STRING) return copy_strings(t, to, err);
     tensor_type_bytes(&t->type, &needed);
+    size_t stride = to->data && to->lane_stride ? to->lane_stride : needed, whole;
+    if (stride < needed)
+        return error_set(err, BRAID_ARGUMENT, "output '%s': lane stride %zu, a lane has %zu bytes", to->name, stride, needed);
+    if (!size_mul(stride, s->lanes - 1, &whole) || !size_add(whole, needed, &whole)) return error_memory(err);
     if (!to->data) {
-        if (!(to->data = mem_alloc(needed ? needed : 1))) return error_memory(err);
+        if (!(to->data = mem_alloc(whole ? whole : 1))) return error_memory(err);
         to->flags |= BRAID_TENSOR_OWNED;
-    } else if (room < needed) {
-        return error_set(err, BRAID_SHAPE, "output '%s': the buffer has %zu bytes, %zu are needed", to->name, room,
-                         needed);
+    } else if (room < whole) {
+        return error_set(err, BRAID_SHAPE, "output '%s': the buffer has %zu bytes, %zu are needed", to->name, room, whole);
     }
-    if (needed) memcpy(to->data, t->data, needed);
-    to->bytes = needed;
+    for (uint32_t lane = 0; needed && lane < s->lanes; lane++)
+        memcpy((uint8_t *)to->data + lane * stride, (const uint8_t *)t->data + lane * from->stride, needed);
+    to->bytes = whole;
+    to->lane_stride = s->lanes > 1 ? stride : 0;
     return BRAID_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------- run */
+
+/* One lane after the other, for graphs whose shapes depend on data and so may differ between lanes. */
+static braid_status run_serial(braid_session *s, const place *inputs, place *outputs, arena *memory, braid_error *err) {
+    uint32_t lanes = s->lanes;
+    place *in = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *in);
+    place *out = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *out);
+    if (!in || !out) return error_memory(err);
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        for (int32_t i = 0; i < s->base->n_inputs; i++) {
+            if (!(in[i].host = arena_copy(memory, inputs[i].host, sizeof *in[i].host))) return error_memory(err);
+            if (inputs[i].stride) in[i].host->data = (uint8_t *)inputs[i].host->data + lane * inputs[i].stride;
+        }
+        stage *st;
+        s->lanes = 1;
+        TRY(stage_get(s, &s->stages, s->base, in, false, &st, err));
+        TRY(stage_run(s, st, in, out, memory, err));
+        for (int32_t i = 0; i < s->base->n_outputs; i++) {
+            TRY(place_to_host(s, &out[i].host->type, &out[i], memory, err));
+            TRY(place_keep_lane(lanes, lane, out[i].host, &outputs[i], memory, err));
+        }
+    }
+    s->lanes = lanes;
+    return BRAID_OK;
+}
 
 static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t n_in, braid_tensor *out, size_t n_out,
                                arena *memory, braid_error *err) {
@@ -318,7 +356,8 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
     s->n_times = 0;
     stage *st;
     TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
-    TRY(stage_run(s, st, inputs, outputs, memory, err));
+    if (st->rest && s->lanes > 1) TRY(run_serial(s, inputs, outputs, memory, err));
+    else TRY(stage_run(s, st, inputs, outputs, memory, err));
     for (size_t k = 0; k < n_out; k++) TRY(deliver(s, wanted[k], &outputs[wanted[k]], &out[k], memory, err));
     return BRAID_OK;
 }
@@ -327,11 +366,14 @@ braid_status braid_session_run(braid_session *s, size_t lanes, const braid_tenso
                                size_t n_out, braid_error *err) {
     error_clear(err);
     if (!s || (n_in && !in) || (n_out && !out)) return error_set(err, BRAID_ARGUMENT, "braid_session_run: a pointer is NULL");
-    if (lanes != 1) return error_set(err, BRAID_UNSUPPORTED, "lanes: %zu asked for, this version runs one", lanes);
+    if (!lanes || lanes > s->lanes_max)
+        return error_set(err, BRAID_ARGUMENT, "%zu lanes, the session allows 1 to %u", lanes, s->lanes_max);
     arena *memory = arena_new();
     if (!memory) return error_memory(err);
     pthread_mutex_lock(&s->lock);
+    s->lanes = (uint32_t)lanes;
     braid_status status = run_locked(s, in, n_in, out, n_out, memory, err);
+    s->lanes = 1;
     pthread_mutex_unlock(&s->lock);
     for (size_t k = 0; status != BRAID_OK && k < n_out; k++)
         if (out[k].flags & BRAID_TENSOR_OWNED) braid_tensor_free(&out[k]);

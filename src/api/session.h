@@ -44,11 +44,13 @@ typedef struct place {
     tensor *host;            /* content on the host, or NULL */
     const gpu_buffer *buffer; /* content on the device, or NULL */
     uint64_t offset;
+    uint64_t stride; /* bytes between lanes, on either side; 0: the same for all lanes */
 } place;
 
 /* ---- segments (segment.c): consecutive work of one kind. */
 typedef struct segment {
     bool on_host;
+    uint32_t bucket; /* lanes that there is room for */
     /* host: nodes of the stage's graph, in order */
     int32_t *nodes;
     int32_t n_nodes;
@@ -77,6 +79,7 @@ struct stage {
     uint64_t used; /* for eviction */
     arena *memory;
     graph *g;
+    uint32_t bucket; /* lanes that there is room for */
     tensor_type *key_types; /* of the inputs */
     tensor **key_values;    /* baked inputs, NULL otherwise */
     segment *segments;
@@ -110,6 +113,8 @@ struct braid_session {
     logger log;
     const device_traits *traits; /* NULL: host */
     uint64_t memory_budget; /* bytes one plan may take */
+    uint32_t lanes_max;
+    uint32_t lanes; /* of the run under way */
     uint64_t device_ns;
     braid_step_time *times;
     size_t n_times, cap_times;
@@ -139,6 +144,9 @@ braid_status segment_poison(braid_session *, segment *, braid_error *err);
 braid_status segment_check_poison(braid_session *, segment *, braid_error *err);
 /* Makes a value's host tensor from wherever it is. */
 braid_status place_to_host(braid_session *, const tensor_type *, place *, arena *memory, braid_error *err);
+/* Takes one lane's result into a place for `lanes`: lane 0 makes the room, the others must have its shape. */
+braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,
+                             braid_error *err);
 braid_status session_add_time(braid_session *, braid_step_time, braid_error *err);
 
 #endif

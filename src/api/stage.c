@@ -366,7 +366,8 @@ void stage_cache_clear(braid_session *s, stage_cache *cache) {
     *cache = (stage_cache){0};
 }
 
-static bool key_matches(const stage *st, const graph *g, const place *in, bool baked) {
+static bool key_matches(const stage *st, const graph *g, uint32_t bucket, const place *in, bool baked) {
+    if (st->bucket != bucket) return false;
     for (int32_t i = 0; i < g->n_inputs; i++) {
         if (!tensor_type_equal(&st->key_types[i], &in[i].host->type)) return false;
         const tensor *k = st->key_values[i];
@@ -431,10 +432,18 @@ static braid_status stage_build(braid_session *s, stage *st, const graph *g, boo
     return BRAID_OK;
 }
 
+/* Plans are recorded for 1, 8, 64, ... lanes; the exact count is data of a run. */
+static uint32_t lane_bucket(const braid_session *s) {
+    uint32_t bucket = 1;
+    while (bucket < s->lanes) bucket = bucket > UINT32_MAX / 8 ? UINT32_MAX : bucket * 8;
+    return bucket < s->lanes_max ? bucket : s->lanes_max;
+}
+
 braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, const place *in, bool baked, stage **out,
                        braid_error *err) {
+    uint32_t bucket = lane_bucket(s);
     for (stage *st = cache->first; st; st = st->next) {
-        if (!key_matches(st, g, in, baked)) continue;
+        if (!key_matches(st, g, bucket, in, baked)) continue;
         st->used = ++s->clock;
         *out = st;
         return BRAID_OK;
@@ -446,6 +455,7 @@ braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, con
         return error_memory(err);
     }
     st->memory = memory;
+    st->bucket = bucket;
     braid_status status = stage_key(st, g, in, baked, err);
     if (status == BRAID_OK) status = stage_build(s, st, g, baked, err);
     if (status != BRAID_OK) {

@@ -71,7 +71,7 @@ static void expect(fixture *f, size_t lanes, size_t n_in, size_t n_out, braid_st
 
 static void refuses_inputs(void **state) {
     fixture *f = *state;
-    expect(f, 0, 2, 0, BRAID_UNSUPPORTED, "lanes");
+    expect(f, 0, 2, 0, BRAID_ARGUMENT, "0 lanes, the session allows 1 to 1");
     expect(f, 1, 1, 0, BRAID_ARGUMENT, "input 'y' is missing");
     f->in[1] = f->in[0];
     expect(f, 1, 2, 0, BRAID_ARGUMENT, "input 'x' is given twice");
