@@ -210,17 +210,41 @@ braid_status npy_load(const char *path, braid_tensor *out, braid_error *err) {
     return status == BRAID_OK ? status : cli_within(err, status, "%s", path);
 }
 
+/* A member's content; memory grows with what is really there, since the archive's own word for the size may be a lie. */
+static braid_status unpack(zip_file_t *f, uint64_t promised, char **out, braid_error *err) {
+    size_t have = 0, capacity = promised < 1 << 20 ? (size_t)promised + 1 : 1 << 20;
+    char *data = malloc(capacity);
+    for (zip_int64_t n = 1; data && n > 0;) {
+        if (have == capacity) {
+            char *grown = capacity > SIZE_MAX / 2 ? NULL : realloc(data, capacity * 2);
+            if (!grown) break;
+            data = grown;
+            capacity *= 2;
+        }
+        n = zip_fread(f, data + have, capacity - have);
+        if (n > 0) have += (size_t)n;
+        if (n == 0 && have == promised) {
+            *out = data;
+            return BRAID_OK;
+        }
+    }
+    bool full = !data || have == capacity;
+    free(data);
+    return full ? cli_error(err, BRAID_HOST_MEMORY, "no memory for %zu bytes", capacity)
+                : cli_error(err, BRAID_IO, "cannot read it whole");
+}
+
 static braid_status read_member(zip_t *archive, const char *member, braid_tensor *out, braid_error *err) {
     zip_stat_t st;
     if (zip_stat(archive, member, 0, &st) != 0 || !(st.valid & ZIP_STAT_SIZE))
         return cli_error(err, BRAID_IO, "no member '%s'", member);
-    char *bytes = malloc((size_t)st.size + 1);
-    zip_file_t *f = bytes ? zip_fopen(archive, member, 0) : NULL;
-    zip_int64_t got = f ? zip_fread(f, bytes, st.size) : -1;
-    if (f) zip_fclose(f);
-    braid_status status = got >= 0 && (zip_uint64_t)got == st.size
-                              ? npy_parse(bytes, (size_t)st.size, out, err)
-                              : cli_error(err, BRAID_IO, "cannot read member '%s'", member);
+    zip_file_t *f = zip_fopen(archive, member, 0);
+    if (!f) return cli_error(err, BRAID_IO, "cannot read member '%s'", member);
+    char *bytes;
+    braid_status status = unpack(f, st.size, &bytes, err);
+    zip_fclose(f);
+    if (status != BRAID_OK) return cli_within(err, status, "member '%s'", member);
+    status = npy_parse(bytes, (size_t)st.size, out, err);
     free(bytes);
     return status;
 }

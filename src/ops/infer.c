@@ -144,14 +144,18 @@ braid_status infer_rank(infer *c, int i, int lo, int hi) {
 
 /* ------------------------------------------------------------------------------------------------- walking */
 
-/* Joins what infer found with what was known: numbers win over symbols, named symbols over fresh ones. */
+/* Joins what infer found with what was known: numbers win over symbols, named symbols over fresh ones. What the operator
+   cannot tell is unknown, whatever the model says: a plan that believed it would compute another shape than asked for. */
 static braid_status merge_type(const graph *g, const tensor_type *found, tensor_type *known, int output,
                                braid_error *err) {
     if (known->type == BRAID_TYPE_NONE) known->type = found->type;
     else if (found->type != BRAID_TYPE_NONE && found->type != known->type)
         return error_set(err, BRAID_TYPE, "output %d: the model says %s, the operator gives %s", output,
                          braid_type_name(known->type), braid_type_name(found->type));
-    if (found->rank < 0) return BRAID_OK;
+    if (found->rank < 0) {
+        known->rank = -1;
+        return BRAID_OK;
+    }
     if (known->rank >= 0 && known->rank != found->rank) known->rank = -1; /* a stale hint: the operator is right */
     for (int d = 0; d < found->rank; d++) {
         int64_t f = found->dims[d], k = known->rank < 0 ? f : known->dims[d];
@@ -195,7 +199,7 @@ static void frame_inputs(node_frame *f, const graph *g, const node *n) {
     }
 }
 
-/* A shape hint from value_info is no proof: dims come from the operator alone when it knows the rank. */
+/* A shape hint from value_info is no proof: dims come from the operator alone. */
 static braid_status infer_node(graph *g, node *n, braid_error *err) {
     node_frame f;
     if (!frame_new(&f, g->memory, (size_t)n->n_in, (size_t)n->n_out)) return error_memory(err);

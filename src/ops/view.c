@@ -10,7 +10,7 @@ static braid_status view_eval(eval *e) {
     const tensor *in = eval_in(e, 0);
     TRY(eval_output(e, 0, &out));
     if (out->bytes != in->bytes || out->type.type != in->type.type)
-        return error_set(e->err, BRAID_INTERNAL, "a view of %zu bytes has %zu", in->bytes, out->bytes);
+        return error_set(e->err, BRAID_SHAPE, "%zu bytes under a shape of %zu", in->bytes, out->bytes);
     if (in->bytes) memcpy(out->data, in->data, in->bytes);
     return BRAID_OK;
 }

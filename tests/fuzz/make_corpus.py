@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets: tiny models that touch every part of the reader. Needs the onnx package.
-Usage: make_corpus.py FOLDER (FOLDER/onnx and FOLDER/tensor are filled)."""
+Usage: make_corpus.py FOLDER (FOLDER/onnx, FOLDER/tensor and FOLDER/npy are filled; FOLDER/plan and FOLDER/graph hold
+what the fuzzer kept)."""
+import io
 import sys
 from pathlib import Path
 
@@ -86,12 +88,34 @@ def tensors():
     yield "raw", numpy_helper.from_array(np.arange(6, dtype=np.int16).reshape(2, 3), "r")
 
 
+def arrays():
+    """Files of numpy's two containers; an archive's member is x."""
+    for name, array in (("f4", np.arange(6, dtype="<f4").reshape(2, 3)), ("i8", np.array(7)), ("b1", np.array([True, False])),
+                        ("c16", np.array([1 + 2j])), ("fortran", np.asfortranarray(np.ones((2, 3), "<f2"))),
+                        ("text", np.array(["p", "\u00e9\u4e00", ""])), ("bytes", np.array([b"pq", b""])),
+                        ("empty", np.zeros((0, 3), "<u2"))):
+        for version in (1, 0), (2, 0), (3, 0):
+            out = io.BytesIO()
+            np.lib.format.write_array(out, array, version)
+            yield f"{name}_{version[0]}", out.getvalue()
+    for name, save in (("stored", np.savez), ("deflated", np.savez_compressed)):
+        out = io.BytesIO()
+        save(out, x=np.arange(4, dtype="<i4"))
+        yield name, out.getvalue()
+
+
 def main():
     for name, make in (("onnx", models), ("tensor", tensors)):
         folder = Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for stem, message in make():
             (folder / stem).write_bytes(message.SerializeToString(deterministic=True))
+    folder = Path(sys.argv[1]) / "npy"
+    folder.mkdir(parents=True, exist_ok=True)
+    for stem, data in arrays():
+        (folder / stem).write_bytes(data)
+    for stem, message in tensors():
+        (folder / f"pb_{stem}").write_bytes(message.SerializeToString(deterministic=True))
 
 
 main()
