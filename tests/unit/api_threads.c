@@ -90,7 +90,7 @@ static void *mix(void *user) {
         braid_session_stats(j->w->sessions[0], &stats);
         if (braid_session_describe(j->w->sessions[0], &report, NULL) != BRAID_OK) j->w->failures++;
         braid_text_free(report);
-        if (braid_model_describe(j->w->model, BRAID_REPORT_INFO, &report, NULL) != BRAID_OK) j->w->failures++;
+        if (braid_model_describe(j->w->model, BRAID_REPORT_GRAPH, &report, NULL) != BRAID_OK) j->w->failures++;
         braid_text_free(report);
     }
     return NULL;

@@ -15,16 +15,35 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "api/api.h"
+
+/* With BRAID_TEST_VALIDATION in the environment devices are opened under the validation layer, and the program fails at
+   its end when the layer said anything. */
+static int ops_complaints;
+static inline void ops_verdict(void) {
+    if (!ops_complaints) return;
+    fprintf(stderr, "%d messages of the validation layer\n", ops_complaints);
+    fflush(NULL);
+    _exit(1);
+}
+static inline void ops_listen(void *user, braid_log_level level, const char *line) {
+    (void)user;
+    if (level > BRAID_LOG_WARN || strncmp(line, "validation:", 11) != 0) return;
+    fprintf(stderr, "%s\n", line);
+    if (!__atomic_fetch_add(&ops_complaints, 1, __ATOMIC_SEQ_CST)) atexit(ops_verdict);
+}
 
 static inline braid_device *ops_device(bool host) {
     static braid_device *devices[2];
     if (!devices[host]) {
         braid_error err = {0};
         braid_device_options options = {.size = sizeof options, .select = host ? "host" : NULL};
+        options.validation = !host && getenv("BRAID_TEST_VALIDATION");
+        if (options.validation) options.log = ops_listen;
         if (braid_device_open(&options, &devices[host], &err) != BRAID_OK) fail_msg("%s", err.message);
     }
     return devices[host];

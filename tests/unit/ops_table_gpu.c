@@ -38,8 +38,8 @@ static bool run_row(const op *o, int n_in, const form *f) {
     if (!model) return false;
     braid_model_free(model);
     for (int i = 0; i < n_in; i++) {
-        char *name = malloc(4);
-        sprintf(name, "x%d", i);
+        char *name = malloc(16);
+        snprintf(name, 16, "x%d", i);
         bool real = type_is_float(f->type);
         in[i] = ops_random_full(name, f->type, f->rank, f->dims, real ? 0.1 : 1, real ? 0.9 : 4, false);
     }
