@@ -240,7 +240,7 @@ static braid_status read_member(zip_t *archive, const char *member, braid_tensor
         return cli_error(err, BRAID_IO, "no member '%s'", member);
     zip_file_t *f = zip_fopen(archive, member, 0);
     if (!f) return cli_error(err, BRAID_IO, "cannot read member '%s'", member);
-    char *bytes;
+    char *bytes = NULL;
     braid_status status = unpack(f, st.size, &bytes, err);
     zip_fclose(f);
     if (status != BRAID_OK) return cli_within(err, status, "member '%s'", member);

@@ -32,7 +32,7 @@ static inline void ops_verdict(void) {
 }
 static inline void ops_listen(void *user, braid_log_level level, const char *line) {
     (void)user;
-    if (level > BRAID_LOG_WARN || strncmp(line, "validation:", 11) != 0) return;
+    if (level > BRAID_LOG_WARN || !strstr(line, "validation")) return; /* also that it is not there */
     fprintf(stderr, "%s\n", line);
     if (!__atomic_fetch_add(&ops_complaints, 1, __ATOMIC_SEQ_CST)) atexit(ops_verdict);
 }
