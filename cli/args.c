@@ -48,6 +48,8 @@ static const row rows[] = {
      "scale images bilinearly: to the model's fixed size (auto, default), never, or to HxW"},
     {"rtol", 0, "X", RUN | CHECK, NUMBER, AT(rtol), "relative tolerance (default 1e-3)"},
     {"atol", 0, "X", CHECK, NUMBER, AT(atol), "absolute tolerance (default 1e-5)"},
+    {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
+     "N inferences in one run, each with its own inputs; several N: a table, time(N)/time(1) included"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3)"},
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
@@ -206,6 +208,21 @@ braid_status args_parse(const cli_command *command, int argc, char **argv, cli_o
         TRY(apply(r, r->kind == RANDOM ? random_argument(argc, argv) : optarg, o, err));
     }
     return take_positional(command, argc, argv, o, err);
+}
+
+braid_status args_lanes(const char *text, uint32_t *out, size_t capacity, size_t *count, braid_error *err) {
+    const char *at = text;
+    for (*count = 0;; at++) {
+        char *end;
+        long long n = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : 0;
+        if (n < 1 || n > LANES_TOP || (*end && *end != ','))
+            return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is not a number from 1 to %d%s", text, LANES_TOP,
+                             capacity > 1 ? ", or several with commas" : "");
+        if (*count == capacity) return cli_error(err, BRAID_ARGUMENT, "--lanes: more than %zu numbers", capacity);
+        out[(*count)++] = (uint32_t)n;
+        at = end;
+        if (!*at) return BRAID_OK;
+    }
 }
 
 void args_free(cli_options *o) {

@@ -34,7 +34,7 @@ typedef struct cli_list {
 typedef struct cli_options {
     const char *model, *dataset; /* positional */
     cli_list inputs, dims, shapes, randoms;
-    const char *outputs, *output_dir, *device, *cache_dir, *external_root, *labels, *trace;
+    const char *lanes, *outputs, *output_dir, *device, *cache_dir, *external_root, *labels, *trace;
     const char *layout, *resize, *channels, *mean, *std;
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
@@ -66,6 +66,9 @@ int cmd_ops(const cli_options *);
 braid_status args_parse(const cli_command *, int argc, char **argv, cli_options *out, bool *help, braid_error *err);
 void args_free(cli_options *);
 void args_help(const cli_command *, FILE *);
+/* "1,2,4" as numbers of lanes, each from 1 to LANES_TOP; *count is at most `capacity`. */
+enum { LANES_TOP = 1000000 };
+braid_status args_lanes(const char *text, uint32_t *out, size_t capacity, size_t *count, braid_error *err);
 
 /* ---- message.c */
 braid_status cli_error(braid_error *err, braid_status status, const char *format, ...)
@@ -101,6 +104,7 @@ typedef struct engine_plan {
     bool profile;
     const braid_tensor *inputs; /* their shapes become input shapes */
     size_t n_inputs;
+    uint32_t lanes_max; /* 0: 1 */
 } engine_plan;
 braid_status engine_session(engine *, const cli_options *, const engine_plan *, braid_error *err);
 void engine_free(engine *);

@@ -128,6 +128,7 @@ braid_status engine_session(engine *e, const cli_options *o, const engine_plan *
                                   .no_fuse = o->no_fuse,
                                   .profile = plan && plan->profile,
                                   .verify = o->verify,
+                                  .lanes_max = plan ? plan->lanes_max : 0,
                                   .log = cli_log,
                                   .log_user = (void *)(uintptr_t)o}};
     uint64_t start = cli_clock_ns();

@@ -23,7 +23,8 @@ static const cli_command commands[] = {
      cmd_info, INFO, 1, 1},
     {"bench", "MODEL", "measure how long a run takes",
      "  braid bench resnet50.onnx --warmup 5 --runs 100\n"
-     "  braid bench yolo.onnx --dim batch=1 --seconds 3 --json\n",
+     "  braid bench yolo.onnx --dim batch=1 --seconds 3 --json\n"
+     "  braid bench digits.onnx -n 1,8,64    (what do 64 inferences at once cost?)\n",
      cmd_bench, BENCH, 1, 1},
     {"profile", "MODEL", "measure every step of a run",
      "  braid profile resnet50.onnx\n"
