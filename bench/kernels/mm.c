@@ -4,7 +4,7 @@
  *
  *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-a] [-f]
  *
- * -a prints every variant; -f tries the tiled kernel on software devices too.
+ * -a prints every variant; -f tries the tiled kernel, and mv for few rows or columns, on software devices too.
  *
  * A line: network times problem: chosen variant, µs, GFLOP/s; best variant, µs. A time includes the barrier behind each
  * step. Last, for each network, the sum over its products as chosen and as best.
@@ -234,7 +234,9 @@ static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) 
 }
 
 static void name_cut(const mm_cut *c, char out[static 48]) {
-    if (c->bk == 0)
+    if (c->vector)
+        snprintf(out, 48, "mv %u of %u, %ux%u/%u", c->bm, c->chunk, c->tm, c->bn, c->group);
+    else if (c->bk == 0)
         snprintf(out, 48, "direct %ux%u/%u", c->tm, c->tn, c->group);
     else
         snprintf(out, 48, "%ux%ux%u/%ux%u s%u", c->bm, c->bn, c->bk, c->tm, c->tn, c->splits);
@@ -243,6 +245,28 @@ static void name_cut(const mm_cut *c, char out[static 48]) {
 typedef struct tally {
     double chosen, best;
 } tally;
+
+/* Measures a cut; keeps it where it is the best so far. */
+static void try_cut(bench *t, const mm_problem *p, const mm_cut *c, double flops, double *best, char name[static 48]) {
+    double error, us = measure(t, p, *c, &error);
+    char this[48];
+    name_cut(c, this);
+    if (t->all || error > 1e-3)
+        printf("    %-24s %9.2f us %8.0f GFLOP/s%s\n", this, us, flops / us * 1e-3, error > 1e-3 ? "  WRONG" : "");
+    if (us >= *best) return;
+    *best = us;
+    memcpy(name, this, 48);
+}
+
+/* Every chunk and width of kernel mv. */
+static void vectors_of(bench *t, const mm_problem *p, double flops, double *best, char name[static 48]) {
+    mm_cut c;
+    if (!mm_vector_choose(gpu_traits(t->g), p, &c)) return;
+    for (uint32_t chunk = 32; chunk <= 512 && (chunk == 32 || chunk < p->s.k); chunk *= 2)
+        for (uint32_t across = 1; across <= 128; across *= 2)
+            if (mm_vector_cut(gpu_traits(t->g), p, chunk, across, &c) && c.group >= 32 && c.group <= 512)
+                try_cut(t, p, &c, flops, best, name);
+}
 
 /* Every tile and split of the problem; returns the best time and its name. */
 static double best_of(bench *t, const mm_problem *p, double flops, char name[static 48]) {
@@ -261,17 +285,9 @@ static double best_of(bench *t, const mm_problem *p, double flops, char name[sta
             mm_partial_bytes(p, c, &bytes);
             uint64_t groups = (uint64_t)((p->s.m - 1) / c.bm + 1) * (uint64_t)((p->s.n - 1) / c.bn + 1) * c.splits;
             if (bytes > t->partial.bytes || (s && groups > 4096)) continue;
-            double error, us = measure(t, p, c, &error);
-            char this[48];
-            name_cut(&c, this);
-            if (t->all || error > 1e-3)
-                printf("    %-24s %9.2f us %8.0f GFLOP/s%s\n", this, us, flops / us * 1e-3,
-                       error > 1e-3 ? "  WRONG" : "");
-            if (us < best) {
-                best = us;
-                memcpy(name, this, 48);
-            }
+            try_cut(t, p, &c, flops, &best, name);
         }
+    vectors_of(t, p, flops, &best, name);
     return best;
 }
 

@@ -82,6 +82,19 @@
     MATMUL(bert, 12, 12, 128, 128, 64, 0)         \
     MATMUL(bert, 12, 1, 128, 768, 3072, 0)        \
     MATMUL(bert, 12, 1, 128, 3072, 768, 0)        \
+    MATMUL(skinny, 1, 1, 1, 2048, 1000, 1)        \
+    MATMUL(skinny, 1, 1, 1, 2048, 1000, 0)        \
+    MATMUL(skinny, 1, 1, 8, 2048, 1000, 1)        \
+    MATMUL(skinny, 1, 1, 8, 2048, 1000, 0)        \
+    MATMUL(skinny, 1, 1, 1, 768, 768, 0)          \
+    MATMUL(skinny, 1, 1, 4, 768, 3072, 0)         \
+    MATMUL(skinny, 1, 1, 1, 512, 10, 1)           \
+    MATMUL(skinny, 1, 1, 1, 4096, 4096, 1)        \
+    MATMUL(skinny, 1, 1, 1, 4096, 4096, 0)        \
+    MATMUL(skinny, 1, 1, 1, 768, 30522, 1)        \
+    MATMUL(skinny, 1, 12, 1, 64, 512, 1)          \
+    MATMUL(skinny, 1, 12, 1, 512, 64, 0)          \
+    MATMUL(skinny, 1, 1, 2048, 1024, 1, 0)        \
     MATMUL(odd, 1, 3, 37, 101, 53, 0)             \
     MATMUL(odd, 1, 1, 130, 259, 131, 1)           \
     CONV(odd, 1, 6, 13, 10, 3, 2, 1, 2)           \

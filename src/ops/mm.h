@@ -51,11 +51,16 @@ typedef struct mm_cut {
     uint32_t bm, bn, bk, tm, tn; /* tile and part of an invocation */
     uint32_t chunk, splits;
     uint32_t group; /* invocations; of the direct kernel mms where bk is 0 */
+    bool vector;    /* kernel mv: a workgroup has bm chunks side by side, bn columns, tm = all rows */
 } mm_cut;
 mm_cut mm_choose(const device_traits *, const mm_problem *);
 /* Does the device have the shared memory and invocations for a tile, with sums of this type. */
 bool mm_fits(const device_traits *, const mm_cut *, braid_type);
 size_t mm_tile_count(void);
 mm_cut mm_tile(size_t i); /* the tiles that mm_choose picks from, group set, in one chunk */
+/* The cut for kernel mv: false where it is not meant for the problem. */
+bool mm_vector_choose(const device_traits *, const mm_problem *, mm_cut *out);
+/* A cut for it with this chunk and this many invocations along the columns; false where the device has no room. */
+bool mm_vector_cut(const device_traits *, const mm_problem *, uint32_t chunk, uint32_t across, mm_cut *out);
 
 #endif

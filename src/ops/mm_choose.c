@@ -9,10 +9,10 @@ static const struct {
     mm_cut cut;
     int rate;
 } tiles[] = {
-    {{128, 128, 16, 8, 8, 0, 1, 0}, 96}, {{64, 128, 16, 8, 8, 0, 1, 0}, 90}, {{128, 64, 16, 8, 8, 0, 1, 0}, 90},
-    {{64, 64, 16, 8, 4, 0, 1, 0}, 76},   {{64, 64, 16, 4, 4, 0, 1, 0}, 64},  {{32, 64, 16, 4, 4, 0, 1, 0}, 56},
-    {{64, 32, 16, 4, 4, 0, 1, 0}, 56},   {{32, 32, 32, 4, 4, 0, 1, 0}, 48},  {{32, 32, 32, 2, 4, 0, 1, 0}, 36},
-    {{16, 64, 32, 2, 4, 0, 1, 0}, 32},   {{16, 32, 32, 2, 4, 0, 1, 0}, 28},
+    {{128, 128, 16, 8, 8, 0, 1, 0, false}, 96}, {{64, 128, 16, 8, 8, 0, 1, 0, false}, 90}, {{128, 64, 16, 8, 8, 0, 1, 0, false}, 90},
+    {{64, 64, 16, 8, 4, 0, 1, 0, false}, 76},   {{64, 64, 16, 4, 4, 0, 1, 0, false}, 64},  {{32, 64, 16, 4, 4, 0, 1, 0, false}, 56},
+    {{64, 32, 16, 4, 4, 0, 1, 0, false}, 56},   {{32, 32, 32, 4, 4, 0, 1, 0, false}, 48},  {{32, 32, 32, 2, 4, 0, 1, 0, false}, 36},
+    {{16, 64, 32, 2, 4, 0, 1, 0, false}, 32},   {{16, 32, 32, 2, 4, 0, 1, 0, false}, 28},
 };
 
 enum {
@@ -82,6 +82,8 @@ mm_cut mm_choose(const device_traits *device, const mm_problem *p) {
     for (int i = 0; i < p->s.n_batch; i++) batches *= p->s.batch[i];
     if (is_direct(device, p)) return direct_cut(device, p, batches);
     mm_cut best = {0};
+    if (mm_vector_choose(device, p, &best)) return best;
+    best = (mm_cut){0};
     double best_cycles = 0;
     for (size_t t = 0; t < COUNT_OF(tiles); t++) {
         mm_cut c = mm_tile(t);

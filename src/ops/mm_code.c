@@ -3,7 +3,7 @@
  */
 #include "ops/mm_code.h"
 
-/* Specialization constants of lib/mm.glsl, mm.comp and mms.comp. */
+/* Specialization constants of lib/mm.glsl, mm.comp, mms.comp and mv.comp. */
 enum {
     SPEC_TYPE = 8,
     SPEC_BM,
@@ -20,7 +20,6 @@ enum {
     SPEC_SWAP
 };
 enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
-enum { LOAD_K4, LOAD_ROW4, LOAD_K, LOAD_ROW, LOAD_IMAGE, LOAD_TRANSPOSED };
 enum { SUM_GROUP = 256, SUM_ITEMS = 4 };
 
 void mm_dense(mm_shape *s) {
@@ -69,9 +68,8 @@ static bool fours(braid_type type, const mm_operand *o, const int64_t *batch, in
     return o->bytes % (4 * braid_type_bytes(type)) == 0;
 }
 
-/* How mm.comp fetches a matrix of `rows` (m of A, n of B) by k. */
-static uint32_t load_kind(const mm_problem *p, const mm_operand *o, const int64_t *batch, int64_t rows, int64_t row,
-                          int64_t k_stride) {
+uint32_t mm_load_kind(const mm_problem *p, const mm_operand *o, const int64_t *batch, int64_t rows, int64_t row,
+                      int64_t k_stride) {
     bool vectors = fours(p->type, o, batch, p->s.n_batch);
     if (vectors && k_stride == 1 && p->s.k % 4 == 0 && (row % 4 == 0 || rows == 1)) return LOAD_K4;
     if (vectors && row == 1 && rows % 4 == 0 && (k_stride % 4 == 0 || p->s.k == 1)) return LOAD_ROW4;
@@ -191,8 +189,31 @@ static mm_code encode_direct(const device_traits *device, const mm_problem *p, m
     return c;
 }
 
+static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
+    static const char *const names[] = {"mv_real", "mv_fused", "", ""};
+    const mm_shape *s = &p->s;
+    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = cut.group};
+    c.swapped = mm_vector_swapped(p);
+    if (c.swapped) row_swap(&c.row);
+    uint32_t load_a = c.swapped ? mm_load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k)
+                                : mm_load_kind(p, &p->a, s->a_batch, s->m, s->a_m, s->a_k);
+    mm_cut tile = cut;
+    tile.bm = cut.tm;
+    grid(&c, p, &tile);
+    shared_specs(&c, p, &cut);
+    spec(&c, SPEC_BM, cut.bm);
+    spec(&c, SPEC_BN, cut.bn);
+    spec(&c, SPEC_BK, cut.bk);
+    spec(&c, SPEC_LOAD_A, load_a == LOAD_K4 ? LOAD_K4 : LOAD_K);
+    spec(&c, SPEC_LOAD_B, mm_vector_load(p));
+    spec(&c, SPEC_MODE, s->k > cut.chunk ? MODE_CHUNKED : MODE_WHOLE);
+    spec(&c, SPEC_SWAP, c.swapped);
+    return c;
+}
+
 mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, bool fused) {
     static const char *const names[] = {"mm_real", "mm_fused", "mm_int", "mm_f64"};
+    if (cut.vector) return encode_vector(p, cut, fused);
     if (cut.bk == 0) return encode_direct(device, p, cut, fused);
     const mm_shape *s = &p->s;
     bool split = cut.splits > 1;
@@ -202,8 +223,8 @@ mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, 
     spec(&c, SPEC_BM, cut.bm);
     spec(&c, SPEC_BN, cut.bn);
     spec(&c, SPEC_BK, cut.bk);
-    spec(&c, SPEC_LOAD_A, load_kind(p, &p->a, s->a_batch, s->m, s->a_m, s->a_k));
-    spec(&c, SPEC_LOAD_B, p->image ? LOAD_IMAGE : load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k));
+    spec(&c, SPEC_LOAD_A, mm_load_kind(p, &p->a, s->a_batch, s->m, s->a_m, s->a_k));
+    spec(&c, SPEC_LOAD_B, p->image ? LOAD_IMAGE : mm_load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k));
     spec(&c, SPEC_MODE, split ? MODE_SPLIT : s->k > cut.chunk ? MODE_CHUNKED : MODE_WHOLE);
     spec(&c, SPEC_STAGES, wide(p->type) ? 1 : 2);
     spec(&c, SPEC_STORE4,

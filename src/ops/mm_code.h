@@ -11,6 +11,8 @@
 #include "ops/mm.h"
 
 enum { MM_SPECS = 24 };
+/* How kernels fetch a matrix of rows (m of A, n of B) by k, see mm.comp. */
+enum { LOAD_K4, LOAD_ROW4, LOAD_K, LOAD_ROW, LOAD_IMAGE, LOAD_TRANSPOSED };
 
 typedef struct mm_code {
     const char *kernel;
@@ -25,7 +27,13 @@ typedef struct mm_code {
 bool mm_merge_batch(mm_shape *);
 int64_t mm_batches(const mm_shape *);
 
-/* The step of mm (cut->bk > 0) or mms. fused: the kernel's build with an epilogue. The problem's batch is merged. */
+uint32_t mm_load_kind(const mm_problem *, const mm_operand *, const int64_t *batch, int64_t rows, int64_t row,
+                      int64_t k_stride);
+/* Of mv: are A and B exchanged, so that A has the few rows; how the other matrix is fetched. */
+bool mm_vector_swapped(const mm_problem *);
+uint32_t mm_vector_load(const mm_problem *);
+
+/* The step of mm (cut->bk > 0), mms or mv (cut->vector). fused: the kernel's build with an epilogue. The problem's batch is merged. */
 mm_code mm_encode(const device_traits *, const mm_problem *, mm_cut, bool fused);
 /* The step of mmsum after a split mm, and the bytes of partial sums between them. */
 mm_code mm_encode_sum(const mm_problem *, mm_cut, bool fused);

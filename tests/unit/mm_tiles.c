@@ -1,6 +1,6 @@
 /*
  * mm_tiles.c: every tile of kernel mm, every way to fetch operands, and split against unsplit sums, on the device
- * against double; the chunks of k fix the bits whatever the tile.
+ * against double; the chunks of k fix the bits whatever the tile, and kernel mv has the same.
  * labels: device
  */
 #include <math.h>
@@ -147,8 +147,8 @@ static void *run_cut(fixture *f, sample *s, mm_cut cut) {
     for (int i = 0; i < 1 + split; i++) {
         rows[i] = code[i].row;
         rows[i].header.tiles = (uint32_t)code[i].tiles;
-        rows[i].a = direct(s->buffers[0].address, 0);
-        rows[i].b = direct(s->buffers[1].address, 0);
+        rows[i].a = direct(s->buffers[code[i].swapped].address, 0);
+        rows[i].b = direct(s->buffers[!code[i].swapped].address, 0);
         rows[i].bias = direct(s->buffers[2].address, 0);
         rows[i].c = direct(s->buffers[3].address, 0);
         rows[i].partial = direct(partial.address, 0);
@@ -246,7 +246,56 @@ static void images(void **state) {
     one_sample(f, &s, 7, 2);
 }
 
+/* Runs a cut of mv; same: the elements it must give. */
+static void vector_cut(fixture *f, sample *s, mm_cut cut, const void *same) {
+    void *c = run_cut(f, s, cut);
+    check(s, c, &cut);
+    if (same) assert_memory_equal(c, same, s->p.c.bytes);
+    free(c);
+}
+
+/* mv against mm with the same chunks: all of them side by side, and in passes of two; and one chunk. */
+static void one_vector(fixture *f, sample *s, uint32_t chunk, uint32_t across, bool one) {
+    const device_traits *device = gpu_traits(f->g);
+    mm_cut tile = mm_tile(9), cut; /* 16 x 64 */
+    tile.chunk = chunk;
+    tile.splits = one ? 1 : (uint32_t)((s->p.s.k - 1) / chunk + 1);
+    void *same = run_cut(f, s, tile);
+    assert_true(mm_vector_cut(device, &s->p, chunk, across, &cut));
+    vector_cut(f, s, cut, same);
+    if (one && cut.bm > 2) {
+        cut.bm = 2;
+        cut.group = 2 * across;
+        vector_cut(f, s, cut, same);
+    }
+    free(same);
+    if (!one) return;
+    assert_true(mm_vector_cut(device, &s->p, (uint32_t)s->p.s.k, across, &cut));
+    vector_cut(f, s, cut, NULL);
+}
+
+static void vectors(void **state) {
+    fixture *f = *state;
+    static const struct {
+        braid_type type;
+        int64_t batch, m, n, k;
+        bool at, bt;
+        uint32_t chunk, across;
+    } forms[] = {
+        {BRAID_FLOAT32, 1, 1, 50, 200, false, true, 64, 4},  {BRAID_FLOAT32, 1, 1, 52, 200, false, false, 32, 2},
+        {BRAID_FLOAT32, 2, 3, 41, 75, true, false, 32, 4},   {BRAID_FLOAT32, 2, 4, 36, 136, true, true, 64, 2},
+        {BRAID_FLOAT32, 2, 52, 2, 100, true, false, 32, 2},  {BRAID_FLOAT16, 2, 8, 44, 136, false, false, 64, 2},
+        {BRAID_BFLOAT16, 1, 37, 3, 75, false, true, 32, 2},  {BRAID_FLOAT32, 1, 2, 9, 2300, false, true, 32, 1}};
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
+        sample s =
+            matrices(f->g, forms[i].type, forms[i].batch, forms[i].m, forms[i].n, forms[i].k, forms[i].at, forms[i].bt);
+        one_vector(f, &s, forms[i].chunk, forms[i].across, i % 2 == 0);
+        sample_free(f->g, &s);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fetches), cmocka_unit_test(tiles), cmocka_unit_test(images)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(fetches), cmocka_unit_test(tiles), cmocka_unit_test(images),
+                                       cmocka_unit_test(vectors)};
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
