@@ -8,9 +8,10 @@ enum {
     SKINNY_MAX = 8,
     CHUNK_STEP = 32,
     CHUNK_MAX = 4096,
-    STAGED_THREADS = 256, /* invocations wanted on a core: one column each */
-    DIRECT_THREADS = 128, /* four columns each */
+    STAGED_THREADS = 512, /* invocations wanted on a core: one column each */
+    DIRECT_THREADS = 256, /* four columns each */
     WALKERS_MAX = 64,     /* chunks side by side in a workgroup */
+    STAGED_CHUNKS = 32,   /* staged rows of A are read again by every workgroup: rather more columns than chunks */
     GROUP = 192,          /* invocations of a workgroup, at most, except with many chunks */
     DIRECT_STEP = 8       /* k in flight */
 };
@@ -72,7 +73,8 @@ bool mm_vector_choose(const device_traits *device, const mm_problem *p, mm_cut *
     bool through = staged(p);
     if (mm_vector_load(p) == LOAD_ROW4) columns /= 4;
     int64_t chunks = up(cores * (through ? STAGED_THREADS : DIRECT_THREADS), columns * batches);
-    if (chunks > WALKERS_MAX) chunks = WALKERS_MAX;
+    int64_t most = through ? STAGED_CHUNKS : WALKERS_MAX;
+    if (chunks > most) chunks = most;
     int64_t chunk = up(up(p->s.k, chunks), CHUNK_STEP) * CHUNK_STEP;
     if (chunk > CHUNK_MAX) chunk = CHUNK_MAX;
     int64_t walkers = up(p->s.k, chunk);
