@@ -63,6 +63,7 @@ def page(index, results):
     order = sorted(by_verdict.items(), key=lambda item: -sum(item[1].values()))
     lines += table("verdict", order + [("**all**", every)]) + [""]
     lines += table("operator", sorted(by_op.items()))
+    lines += ["", (pathlib.Path(__file__).parent / "devices.md").read_text().strip()]
     failed = sorted((n, r) for n, r in results.items() if r[0] in BAD)
     if failed:
         lines += ["", "## Failures", ""] + [f"- {n}: {outcome}: {text}" for n, (outcome, text) in failed]
