@@ -17,6 +17,7 @@
 #define M_NAN(x) isnan(x)
 #define M_DIV(x, y) ((x) / (y))
 #define M_NONZERO(x) ((x) != 0)
+#define M_SIGN(x) ((x) > 0 ? 1.0 : (x) < 0 ? -1.0 : (x))
 #define M_INF(x) isinf(x)
 #define M_MIN(x, y) min_f64(x, y)
 #define M_MAX(x, y) max_f64(x, y)

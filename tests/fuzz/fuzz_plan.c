@@ -43,21 +43,28 @@ static braid_status sound(braid_status status, const char *where, const braid_er
     abort();
 }
 
-/* A graph in text form was not checked against the operator table as the importer does. */
-static bool checked(graph *g) {
+/* A graph in text form gets the checks and upgrades that the importer gives every node: rows' infer relies on them. */
+static bool checked(graph *g, braid_error *err) {
     graph_find_ops(g);
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const node *n = g->nodes[i];
-        if (n->op && (op_check_attributes(n, NULL) != BRAID_OK || op_check(n, NULL) != BRAID_OK)) return false;
+    int32_t n_nodes = g->n_nodes; /* upgrades append nodes that are canonical already */
+    for (int32_t i = 0; i < n_nodes; i++) {
+        node *n = g->nodes[i];
+        if (!n->op) continue;
+        if (op_check_attributes(n, err) != BRAID_OK) return false;
+        upgrade u = {.g = g, .node = n, .opset = 28, .err = err};
+        if (n->op->upgrade && sound(n->op->upgrade(&u), "upgrade", err) != BRAID_OK) return false;
     }
-    return true;
+    graph_find_ops(g);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i]->op && op_check(g->nodes[i], err) != BRAID_OK) return false;
+    return graph_sort(g, err) == BRAID_OK;
 }
 
 static graph *read_graph(const uint8_t *data, size_t size, arena *memory, braid_error *err) {
     graph *g = NULL;
     char *source = arena_string(memory, (const char *)data, size);
     if (source && strncmp(source, "graph", 5) == 0)
-        return graph_parse(memory, source, &g, err) == BRAID_OK && graph_verify(g, err) == BRAID_OK && checked(g) ? g : NULL;
+        return graph_parse(memory, source, &g, err) == BRAID_OK && graph_verify(g, err) == BRAID_OK && checked(g, err) ? g : NULL;
     file *bytes, **files;
     size_t n_files;
     onnx_model *m;

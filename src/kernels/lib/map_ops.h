@@ -24,7 +24,7 @@
     X(DIV, 5, ff, M_DIV(x, y))                                                                       \
     X(NEG, 6, f, -x)                                                                                 \
     X(ABS, 7, f, M_ABS(x))                                                                           \
-    X(SIGN, 8, f, x > R(0.0) ? R(1.0) : x < R(0.0) ? R(-1.0) : x)                                    \
+    X(SIGN, 8, f, M_SIGN(x))                                                                         \
     X(CEIL, 9, f, M_CEIL(x))                                                                         \
     X(FLOOR, 10, f, M_FLOOR(x))                                                                      \
     X(ROUND, 11, f, M_ROUND_EVEN(x))                                                                 \

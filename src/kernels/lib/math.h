@@ -67,7 +67,8 @@ B_FN float b_copysign(float x, float sign) {
 B_FN float b_min(float x, float y) { return b_is_nan(x) ? x : b_is_nan(y) ? y : x < y ? x : y; }
 B_FN float b_max(float x, float y) { return b_is_nan(x) ? x : b_is_nan(y) ? y : x > y ? x : y; }
 B_FN bool b_is_nonzero(float x) { return (FLOAT_BITS(x) & 0x7fffffffu) != 0u; } /* denormal numbers included */
-B_FN float b_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
+/* By bits: a comparison may take a denormal number for zero, and x itself is then no sign. */
+B_FN float b_sign(float x) { return b_is_nonzero(x) && !b_is_nan(x) ? b_copysign(1.0f, x) : x; }
 B_FN float b_round_even(float x) { return F_ROUND_EVEN(x); }
 
 /* x * 2^n for n in [-252, 254], in two factors so that results near the ends of the range are right. */
