@@ -23,7 +23,8 @@ typedef struct row {
 static const row rows[] = {
     {"input", 'i', "NAME=VALUE", FEEDS, LIST, AT(inputs),
      "an input: FILE (.npy, .npz[:KEY], .pb, .png, .jpg, else raw bytes) or numbers (1,2,3);\n"
-     "NAME= may be left out when the model has one input; run: an input given N times means N runs"},
+     "NAME= may be left out when the model has one input;\n"
+     "run: an input given N times, or a pattern such as 'x=*.png', has N lanes"},
     {"random", 0, "[NAME=]LO:HI", RUN | BENCH | PROFILE, RANDOM, AT(randoms),
      "random values for inputs not given, or for NAME; default 0:1 (floats in [0,1), integers 0 or 1)"},
     {"seed", 0, "N", FEEDS, SEED, AT(seed), "seed of the random values (default 0)"},
@@ -31,6 +32,7 @@ static const row rows[] = {
     {"output-dir", 'o', "DIR", RUN, TEXT, AT(output_dir),
      "write DIR/NAME.npy ('/' becomes '_'); DIR is made when missing.\n"
      "bfloat16 and smaller floats are written as float32, 4- and 2-bit integers as 8-bit"},
+    {"split-outputs", 0, NULL, RUN, FLAG, AT(split), "write DIR/LANE/NAME.npy, a file for each lane"},
     {"top", 0, "N", RUN, COUNT, AT(top), "print the N largest values of each output with their index"},
     {"labels", 0, "FILE", RUN, TEXT, AT(labels), "one label per line, printed by --top"},
     {"probabilities", 0, NULL, RUN, FLAG, AT(probabilities), "softmax over an output's values before --top"},
@@ -48,6 +50,12 @@ static const row rows[] = {
      "scale images bilinearly: to the model's fixed size (auto, default), never, or to HxW"},
     {"rtol", 0, "X", RUN | CHECK, NUMBER, AT(rtol), "relative tolerance (default 1e-3)"},
     {"atol", 0, "X", CHECK, NUMBER, AT(atol), "absolute tolerance (default 1e-5)"},
+    {"lanes", 'n', "N", RUN, TEXT, AT(lanes),
+     "N inferences in one run. An input of the model's shape is shared by all lanes; one more axis in front, or\n"
+     "N where the model's first dimension is 1, or N values are lanes; random values differ in each.\n"
+     "Default: what the inputs have. Outputs get a first axis N"},
+    {"shared", 0, "NAME", RUN, LIST, AT(shared), "this input is the same for all lanes"},
+    {"lane", 0, "NAME", RUN, LIST, AT(lane_inputs), "this input's first axis is that of the lanes"},
     {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
      "N inferences in one run, each with its own inputs; several N: a table, time(N)/time(1) included"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3)"},
@@ -218,7 +226,8 @@ braid_status args_lanes(const char *text, uint32_t *out, size_t capacity, size_t
         if (n < 1 || n > LANES_TOP || (*end && *end != ','))
             return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is not a number from 1 to %d%s", text, LANES_TOP,
                              capacity > 1 ? ", or several with commas" : "");
-        if (*count == capacity) return cli_error(err, BRAID_ARGUMENT, "--lanes: more than %zu numbers", capacity);
+        if (*count == capacity) return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is more than %zu number%s", text, capacity,
+                                                 capacity > 1 ? "s" : "");
         out[(*count)++] = (uint32_t)n;
         at = end;
         if (!*at) return BRAID_OK;
@@ -227,6 +236,8 @@ braid_status args_lanes(const char *text, uint32_t *out, size_t capacity, size_t
 
 void args_free(cli_options *o) {
     free(o->inputs.items);
+    free(o->shared.items);
+    free(o->lane_inputs.items);
     free(o->dims.items);
     free(o->shapes.items);
     free(o->randoms.items);

@@ -4,6 +4,7 @@
  *     main.c   the table of commands        args.c    the table of options, help
  *     CMD.c    run check info bench profile devices ops
  *     input.c  NAME=FILE, literals, random  engine.c  options -> device, model, session
+ *     lanes.c  several lanes in one run
  *     tensor.c host tensors                 value.c   single elements as numbers
  *     npy.c tensor_pb.c image.c             file formats        compare.c  got against expected
  *
@@ -33,13 +34,13 @@ typedef struct cli_list {
 /* Everything the options can say. Texts are borrowed from argv. */
 typedef struct cli_options {
     const char *model, *dataset; /* positional */
-    cli_list inputs, dims, shapes, randoms;
+    cli_list inputs, shared, lane_inputs, dims, shapes, randoms;
     const char *lanes, *outputs, *output_dir, *device, *cache_dir, *external_root, *labels, *trace;
     const char *layout, *resize, *channels, *mean, *std;
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
     uint64_t seed;
-    bool random_all, json, no_cache, no_host, no_fuse, verify, validation, compare, probabilities, graph, quiet;
+    bool random_all, json, no_cache, no_host, no_fuse, verify, validation, compare, probabilities, split, graph, quiet;
     int verbose;
 } cli_options;
 
@@ -153,12 +154,41 @@ braid_status tensor_pb_load(const char *path, braid_tensor *out, braid_error *er
 braid_status image_load(const char *path, const cli_options *, braid_tensor *out, braid_error *err);
 
 /* ---- input.c */
-/* How many runs --input asks for: an input given N times means N runs; inputs given once are the same in each. */
+/* How often --input gives an input: one given several times has a value for each lane. */
 braid_status inputs_rounds(const braid_model *, const cli_options *, size_t *rounds, braid_error *err);
+size_t input_times(const braid_model *, const cli_options *, size_t index);
+/* What is known of an input before its value is read: type, rank (-1: unknown), dims (-1: free). */
+braid_status input_form(const cli_options *, const braid_port *, braid_tensor *, braid_error *err);
+/* The value given in this round, or random values where --random asks for them. */
+braid_status input_load(const braid_model *, const cli_options *, size_t index, size_t round, braid_tensor *,
+                        braid_error *err);
 /* The values of one run: a tensor for each model input, in order. `random_missing`: inputs nobody gave are random,
    free dims 1. */
 braid_status inputs_load(const braid_model *, const cli_options *, size_t round, bool random_missing,
                          braid_tensor **out, size_t *count, braid_error *err);
+
+/* ---- lanes.c */
+typedef struct lane_inputs {
+    size_t lanes;
+    bool several;     /* outputs get an axis of lanes */
+    braid_tensor *in; /* one lane's shape, the data of all lanes; SHARED: of one */
+    size_t n_in;
+} lane_inputs;
+
+/* The items with patterns replaced by the files that match; the texts are the list's. */
+braid_status inputs_expand(const cli_list *given, cli_list *out, braid_error *err);
+void inputs_release(cli_list *);
+/* `in` is to be freed with tensors_free, also after an error. */
+braid_status lanes_load(const braid_model *, const cli_options *, lane_inputs *, braid_error *err);
+/* The lanes_max that lanes_run needs of the session. */
+uint32_t lanes_in_round(const lane_inputs *);
+/* The inputs from lane `first` on, borrowed. */
+void lanes_slice(const lane_inputs *, size_t first, braid_tensor *in);
+/* Runs all lanes, in rounds when there are many. */
+braid_status lanes_run(engine *, const cli_options *, const lane_inputs *, braid_tensor *out, size_t n_out,
+                       braid_error *err);
+/* One lane of an output with an axis of lanes, borrowed. */
+braid_tensor lanes_view(const braid_tensor *, size_t lane);
 
 /* ---- compare.c */
 typedef struct comparison {

@@ -5,8 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* What is known of an input before its value is read: type, rank (-1: unknown), dims (-1: free). */
-static braid_status wanted_form(const cli_options *o, const braid_port *port, braid_tensor *t, braid_error *err) {
+braid_status input_form(const cli_options *o, const braid_port *port, braid_tensor *t, braid_error *err) {
     *t = (braid_tensor){.name = port->name, .type = port->type, .rank = port->rank};
     for (int i = 0; i < port->rank; i++) {
         t->dims[i] = port->dims[i];
@@ -242,6 +241,12 @@ static const char *given_value(const cli_options *o, const braid_model *model, c
     return found;
 }
 
+size_t input_times(const braid_model *model, const cli_options *o, size_t index) {
+    size_t times;
+    given_value(o, model, braid_model_input(model, index)->name, 0, &times);
+    return times;
+}
+
 static bool belongs_somewhere(const braid_model *model, const char *item) {
     for (size_t i = 0; i < braid_model_input_count(model); i++)
         if (value_for(model, item, braid_model_input(model, i)->name)) return true;
@@ -271,7 +276,7 @@ static braid_status load_one(const braid_model *model, const cli_options *o, siz
     double low, high;
     bool named;
     size_t times;
-    TRY(wanted_form(o, port, t, err));
+    TRY(input_form(o, port, t, err));
     const char *value = given_value(o, model, port->name, round, &times);
     if (value) return read_value(o, value, t, err);
     TRY(random_range(o, port->name, &low, &high, &named, err));
@@ -279,6 +284,11 @@ static braid_status load_one(const braid_model *model, const cli_options *o, siz
     char form[256];
     engine_port_text(port, form, sizeof form);
     return cli_error(err, BRAID_ARGUMENT, "%s is not given: --input %s=FILE, or --random", form, port->name);
+}
+
+braid_status input_load(const braid_model *model, const cli_options *o, size_t index, size_t round, braid_tensor *t,
+                        braid_error *err) {
+    return load_one(model, o, index, round, false, t, err);
 }
 
 braid_status inputs_load(const braid_model *model, const cli_options *o, size_t round, bool random_missing,

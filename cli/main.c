@@ -8,7 +8,8 @@ static const cli_command commands[] = {
      "  braid run squeezenet.onnx --input data_0=cat.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5\n"
      "  braid run bert.onnx --input ids=1,7,42 --dim batch=1 --dim seq=3 --output-dir out\n"
      "  braid run model.onnx --input x=x.npy --input y=all.npz:y --outputs logits --json\n"
-     "  braid run digits.onnx --input image=a.png --input image=b.png --top 1\n"
+     "  braid run digits.onnx --input 'image=*.png' --top 1\n"
+     "  braid run model.onnx --input x=batch.npy -n 64 --output-dir out\n"
      "  braid run model.onnx --random --seed 7 --compare\n",
      cmd_run, RUN, 1, 1},
     {"check", "MODEL [DATASET_DIR]", "say whether a model can run, or compare with expected outputs",

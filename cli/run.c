@@ -1,4 +1,4 @@
-/* run: one run of a model; outputs as files, as a summary or as JSON. */
+/* run: one run of a model, of one or several lanes; outputs as files, as a summary or as JSON. */
 #include "cli.h"
 
 #include <errno.h>
@@ -10,12 +10,11 @@
 /* How many first values a summary shows. */
 enum { SHOWN = 6, SHOWN_JSON = 16, PATH_ROOM = 4096 };
 
-/* One run of the model: what went in, what came out and where it goes. */
+/* One run of the model: what went in and what came out. */
 typedef struct one_run {
-    size_t number, rounds;
-    const char *title, *folder; /* NULL: none */
-    braid_tensor *in, *out;
-    size_t n_in, n_out;
+    lane_inputs given;
+    braid_tensor *out;
+    size_t n_out;
     double wall_ms;
 } one_run;
 
@@ -169,6 +168,21 @@ static braid_status check_paths(const char *folder, const braid_tensor *outputs,
     return status;
 }
 
+static braid_status save_split(const char *folder, const one_run *r, braid_error *err) {
+    char path[PATH_ROOM], lane_folder[PATH_ROOM];
+    for (size_t lane = 0; lane < r->given.lanes; lane++) {
+        int n = snprintf(lane_folder, sizeof lane_folder, "%s/%zu", folder, lane);
+        if (n < 0 || (size_t)n >= sizeof lane_folder) return cli_error(err, BRAID_ARGUMENT, "--output-dir: bad path");
+        TRY(make_folder(lane_folder, err));
+        for (size_t i = 0; i < r->n_out; i++) {
+            braid_tensor one = lanes_view(&r->out[i], lane);
+            TRY(output_path(lane_folder, one.name, path, sizeof path, err));
+            TRY(npy_save(path, &one, err));
+        }
+    }
+    return BRAID_OK;
+}
+
 static braid_status save_outputs(const char *folder, const braid_tensor *outputs, size_t count, braid_error *err) {
     char path[PATH_ROOM];
     TRY(make_folder(folder, err));
@@ -181,20 +195,35 @@ static braid_status save_outputs(const char *folder, const braid_tensor *outputs
 
 /* ---- printing */
 
+/* What a lane was made of, where every --input is a lane of the same input; else NULL. */
+static const char *lane_title(const cli_options *o, const one_run *r, size_t lane) {
+    return r->given.lanes > 1 && o->inputs.count == r->given.lanes ? o->inputs.items[lane] : NULL;
+}
+
+static void print_tops(const cli_options *o, const one_run *r, const labels *l, const braid_tensor *t) {
+    for (size_t lane = 0; r->given.several && lane < r->given.lanes; lane++) {
+        const char *title = lane_title(o, r, lane);
+        braid_tensor one = lanes_view(t, lane);
+        printf("lane %zu%s%s\n", lane, title ? ": " : "", title ? title : "");
+        print_top(o, l, &one);
+    }
+    if (!r->given.several) print_top(o, l, t);
+}
+
 static void print_outputs(const cli_options *o, const one_run *r, const labels *l) {
-    if (r->rounds > 1) printf("run %zu%s%s\n", r->number, r->title ? ": " : "", r->title ? r->title : "");
+    const char *folder = o->output_dir;
     for (size_t i = 0; i < r->n_out; i++) {
         const braid_tensor *t = &r->out[i];
         char dims[128], path[PATH_ROOM];
         dims_text(t->rank, t->dims, dims, sizeof dims);
         print_name(t->name);
         printf(": %s %s", braid_type_name(t->type), dims);
-        if (r->folder && output_path(r->folder, t->name, path, sizeof path, NULL) == BRAID_OK)
-            printf(" -> %s", path);
+        if (folder && output_path(folder, t->name, path, sizeof path, NULL) == BRAID_OK)
+            printf(o->split ? " -> %s/LANE%s" : " -> %s%s", o->split ? folder : path, o->split ? path + strlen(folder) : "");
         else if (!o->top)
             tensor_summary(t, SHOWN, stdout);
         putchar('\n');
-        if (o->top) print_top(o, l, t);
+        if (o->top) print_tops(o, r, l, t);
     }
 }
 
@@ -215,27 +244,39 @@ static json_t *json_values(const braid_tensor *t, int64_t count) {
     return list;
 }
 
-static json_t *json_output(const cli_options *o, const labels *l, const char *folder, const braid_tensor *t) {
+/* With lanes, a list for each. */
+static json_t *json_tops(const cli_options *o, const one_run *r, const labels *l, const braid_tensor *t) {
+    if (!r->given.several) return json_top(o, l, t);
+    json_t *list = json_array();
+    for (size_t lane = 0; lane < r->given.lanes; lane++) {
+        braid_tensor one = lanes_view(t, lane);
+        json_array_append_new(list, json_top(o, l, &one));
+    }
+    return list;
+}
+
+static json_t *json_output(const cli_options *o, const one_run *r, const labels *l, const braid_tensor *t) {
     int64_t count = 0;
     json_t *dims = json_array();
     for (int i = 0; i < t->rank; i++) json_array_append_new(dims, json_integer(t->dims[i]));
     json_t *out = json_pack("{ss ss so}", "name", t->name, "type", braid_type_name(t->type), "dims", dims);
     if (tensor_count(t->rank, t->dims, &count)) json_object_set_new(out, "first_values", json_values(t, count));
     char path[PATH_ROOM];
-    if (folder && output_path(folder, t->name, path, sizeof path, NULL) == BRAID_OK)
+    if (o->output_dir && !o->split && output_path(o->output_dir, t->name, path, sizeof path, NULL) == BRAID_OK)
         json_object_set_new(out, "file", json_string(path));
-    if (o->top) json_object_set_new(out, "top", json_top(o, l, t));
+    if (o->top) json_object_set_new(out, "top", json_tops(o, r, l, t));
     return out;
 }
 
-static json_t *json_round(const cli_options *o, const one_run *r, const labels *l) {
+static json_t *json_run(const cli_options *o, const one_run *r, const labels *l) {
     json_t *list = json_array();
-    for (size_t i = 0; i < r->n_out; i++) json_array_append_new(list, json_output(o, l, r->folder, &r->out[i]));
+    for (size_t i = 0; i < r->n_out; i++) json_array_append_new(list, json_output(o, r, l, &r->out[i]));
     return json_pack("{sf so}", "wall_ms", r->wall_ms, "outputs", list);
 }
 
-static braid_status print_json(const cli_options *o, const engine *e, json_t *runs, braid_error *err) {
-    json_t *root = json_pack("{ss ss si sO}", "model", o->model, "device", e->info.name, "lanes", 1, "runs", runs);
+static braid_status print_json(const cli_options *o, const engine *e, size_t lanes, json_t *runs, braid_error *err) {
+    json_t *root = json_pack("{ss ss sI sO}", "model", o->model, "device", e->info.name, "lanes",
+                             (json_int_t)lanes, "runs", runs);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     if (text) puts(text);
     free(text);
@@ -250,11 +291,11 @@ typedef struct result {
     bool mismatch;
 } result;
 
-static braid_status compare_with_host(const cli_options *o, engine *e, const one_run *r, result *out,
+static braid_status compare_with_host(const cli_options *o, engine *e, const braid_tensor *in, size_t n_in, result *out,
                                       braid_error *err) {
     double worst = 0;
     char *report = NULL;
-    TRY(braid_session_compare(e->session, r->in, r->n_in, &worst, &report, err));
+    TRY(braid_session_compare(e->session, in, n_in, &worst, &report, err));
     bool mismatch = !(worst <= o->rtol);
     out->mismatch |= mismatch;
     FILE *f = o->json ? stderr : stdout;
@@ -265,53 +306,57 @@ static braid_status compare_with_host(const cli_options *o, engine *e, const one
     return BRAID_OK;
 }
 
-static braid_status run_round(const cli_options *o, engine *e, const labels *l, one_run *r, result *out,
-                              braid_error *err) {
+static braid_status compare_lanes(const cli_options *o, engine *e, const one_run *r, result *out, braid_error *err) {
+    braid_tensor *in = calloc(r->given.n_in + 1, sizeof *in);
+    braid_status status = in ? BRAID_OK : cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+    for (size_t lane = 0; lane < r->given.lanes && status == BRAID_OK; lane++) {
+        lanes_slice(&r->given, lane, in);
+        if (r->given.several) fprintf(o->json ? stderr : stdout, "lane %zu\n", lane);
+        status = compare_with_host(o, e, in, r->given.n_in, out, err);
+    }
+    free(in);
+    return status;
+}
+
+static braid_status save(const cli_options *o, const one_run *r, braid_error *err) {
+    if (!o->output_dir) return BRAID_OK;
+    return o->split ? save_split(o->output_dir, r, err) : save_outputs(o->output_dir, r->out, r->n_out, err);
+}
+
+static braid_status run_loaded(const cli_options *o, engine *e, const labels *l, one_run *r, result *out,
+                               braid_error *err) {
+    engine_plan plan = {.inputs = r->given.in, .n_inputs = r->given.n_in, .lanes_max = lanes_in_round(&r->given)};
+    TRY(engine_open(e, o, err));
+    TRY(engine_session(e, o, &plan, err));
     TRY(engine_outputs(e, o, &r->out, &r->n_out, err));
-    if (r->folder) TRY(check_paths(r->folder, r->out, r->n_out, err));
+    if (o->output_dir) TRY(check_paths(o->output_dir, r->out, r->n_out, err));
     uint64_t start = cli_clock_ns();
-    TRY(braid_session_run(e->session, 1, r->in, r->n_in, r->out, r->n_out, err));
+    TRY(lanes_run(e, o, &r->given, r->out, r->n_out, err));
     r->wall_ms = (double)(cli_clock_ns() - start) / 1e6;
-    if (r->folder) TRY(save_outputs(r->folder, r->out, r->n_out, err));
+    TRY(save(o, r, err));
     if (out->json)
-        json_array_append_new(out->json, json_round(o, r, l));
+        json_array_append_new(out->json, json_run(o, r, l));
     else
         print_outputs(o, r, l);
     if (o->verbose)
         fprintf(stderr, "braid: load %.1f ms, plan %.1f ms, run %.1f ms on %s\n", (double)e->load_ns / 1e6,
                 (double)e->plan_ns / 1e6, r->wall_ms, e->info.name);
-    return o->compare ? compare_with_host(o, e, r, out, err) : BRAID_OK;
-}
-
-/* Loads a round's inputs; the first also makes the session, for their shapes. */
-static braid_status prepare_round(const cli_options *o, engine *e, one_run *r, braid_error *err) {
-    TRY(inputs_load(e->model, o, r->number, false, &r->in, &r->n_in, err));
-    if (r->number > 0) return BRAID_OK;
-    engine_plan plan = {.inputs = r->in, .n_inputs = r->n_in};
-    TRY(engine_open(e, o, err));
-    return engine_session(e, o, &plan, err);
+    if (o->verbose && r->given.several)
+        fprintf(stderr, "braid: %zu lanes, %.1f items/s\n", r->given.lanes, 1e3 * (double)r->given.lanes / r->wall_ms);
+    if (o->compare) TRY(compare_lanes(o, e, r, out, err));
+    return out->json ? print_json(o, e, r->given.lanes, out->json, err) : BRAID_OK;
 }
 
 static braid_status run(const cli_options *o, engine *e, labels *l, result *out, braid_error *err) {
-    size_t rounds;
+    one_run r = {0};
+    if (o->split && !o->output_dir) return cli_error(err, BRAID_ARGUMENT, "--split-outputs: it needs --output-dir");
     if (o->labels) TRY(labels_load(o->labels, l, err));
     TRY(engine_load(e, o, err));
-    TRY(inputs_rounds(e->model, o, &rounds, err));
-    for (size_t i = 0; i < rounds; i++) {
-        char folder[PATH_ROOM];
-        one_run r = {.number = i, .rounds = rounds, .folder = o->output_dir};
-        if (rounds > 1 && o->output_dir) {
-            snprintf(folder, sizeof folder, "%.4000s/%zu", o->output_dir, i);
-            r.folder = folder;
-        }
-        if (rounds > 1 && rounds == o->inputs.count) r.title = o->inputs.items[i];
-        braid_status status = prepare_round(o, e, &r, err);
-        if (status == BRAID_OK) status = run_round(o, e, l, &r, out, err);
-        tensors_free(r.in, r.n_in);
-        tensors_free(r.out, r.n_out);
-        if (status != BRAID_OK) return status;
-    }
-    return out->json ? print_json(o, e, out->json, err) : BRAID_OK;
+    braid_status status = lanes_load(e->model, o, &r.given, err);
+    if (status == BRAID_OK) status = run_loaded(o, e, l, &r, out, err);
+    tensors_free(r.given.in, r.given.n_in);
+    tensors_free(r.out, r.n_out);
+    return status;
 }
 
 int cmd_run(const cli_options *o) {
@@ -319,7 +364,11 @@ int cmd_run(const cli_options *o) {
     labels l = {0};
     braid_error err = {0};
     result out = {.json = o->json ? json_array() : NULL};
-    int code = run(o, &e, &l, &out, &err) == BRAID_OK ? CLI_OK : cli_fail(&err);
+    cli_options mine = *o;
+    mine.inputs = (cli_list){0};
+    braid_status status = inputs_expand(&o->inputs, &mine.inputs, &err);
+    if (status == BRAID_OK) status = run(&mine, &e, &l, &out, &err);
+    int code = status == BRAID_OK ? CLI_OK : cli_fail(&err);
     if (code == CLI_OK && out.mismatch) {
         fflush(stdout);
         fputs("braid: the device and the CPU reference differ\n", stderr);
@@ -327,6 +376,7 @@ int cmd_run(const cli_options *o) {
     }
     json_decref(out.json);
     labels_free(&l);
+    inputs_release(&mine.inputs);
     engine_free(&e);
     return code;
 }

@@ -10,7 +10,7 @@ set --
 for image in images/*.png; do set -- "$@" --input "image=$image"; done
 echo "== braid run digits.onnx --input image=images/000-*.png ... --labels labels.txt --probabilities --top 2"
 "$braid" run digits.onnx "$@" --labels labels.txt --probabilities --top 2 |
-    awk '/^run / { want = $0; sub(/.*-/, "", want); sub(/\.png.*/, "", want); file = $NF; sub(/.*=/, "", file); runs++; best = 1; next }
+    awk '/^lane / { want = $0; sub(/.*-/, "", want); sub(/\.png.*/, "", want); file = $NF; sub(/.*=/, "", file); runs++; best = 1; next }
          /^logits/ { next }
          { if (best) { guess = $1; right += guess == want; line = sprintf("%-24s %-6s %6.2f %%", file, $2, 100 * $3) }
            else if (runs <= 10 || guess != want)
