@@ -218,7 +218,8 @@ static void killed_writers(void **state) {
     driver_data(data);
     int present = 0;
     for (unsigned i = 0; i < 100; i++) {
-        if (i == 50) assert_true(gpu_cache_write(path, &id, data, DATA, NULL)); /* on a busy machine nobody got so far */
+        /* on a busy machine no child may have got so far */
+        if (i == 50) assert_true(gpu_cache_write(path, &id, data, DATA, NULL));
         pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0)
