@@ -147,12 +147,11 @@ static braid_status find_exports(segment *seg, braid_error *err) {
     return BRAID_OK;
 }
 
-braid_status segment_compile(braid_session *s, stage *st, segment *seg, plan *ready, braid_error *err) {
+braid_status segment_compile(braid_session *s, stage *st, segment *seg, braid_error *err) {
     plan_options options = {.device = s->traits, .redzone = s->test.redzone, .shuffle = s->test.shuffle};
     uint64_t start = clock_ns();
-    seg->p = ready;
     seg->bucket = st->bucket;
-    if (!seg->p) TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));
+    TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));
     if (seg->p->n_host_nodes) return error_set(err, BRAID_INTERNAL, "a device segment holds a node without a kernel");
     uint64_t planned = clock_ns();
     TRY(weights_place(s->weights, seg->p, &seg->constants, err));

@@ -136,7 +136,7 @@ braid_status stage_run(braid_session *, stage *, const place *in, place *out, ar
 bool stage_bakes(const tensor_type *);
 
 /* ---- segment.c */
-braid_status segment_compile(braid_session *, stage *, segment *, plan *ready, braid_error *err);
+braid_status segment_compile(braid_session *, stage *, segment *, braid_error *err);
 braid_status segment_run(braid_session *, stage *, segment *, place *places, arena *memory, braid_error *err);
 void segment_free(braid_session *, segment *);
 /* poison.c: fills the segment's memory before a run, and after it looks for writes outside every tensor. */

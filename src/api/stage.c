@@ -267,7 +267,7 @@ static braid_status device_segment(compile *c, segment *seg, const bool *take) {
     if (!seg->input_uploaded || !seg->output_wanted) return error_memory(c->err);
     for (int32_t i = 0; i < x.n_in; i++) seg->input_uploaded[i] = !made_on_device(c, x.input_of[i]);
     for (int32_t i = 0; i < x.n_out; i++) seg->output_wanted[i] = c->to_host[x.output_of[i]];
-    return segment_compile(c->s, c->st, seg, NULL, c->err);
+    return segment_compile(c->s, c->st, seg, c->err);
 }
 
 /* Which static nodes have no kernel: found by lowering them all once. */
