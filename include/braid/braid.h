@@ -215,6 +215,14 @@ typedef struct braid_input_shape {
     int64_t dims[BRAID_MAX_RANK];
 } braid_input_shape;
 
+/* How steps become dispatches. All but the default are there to measure what waves and merging save; results are the
+   same, bit for bit. */
+typedef enum braid_schedule {
+    BRAID_SCHEDULE_DEFAULT = 0, /* waves of independent steps; those with one kernel share a dispatch */
+    BRAID_SCHEDULE_UNMERGED,    /* the same waves, a dispatch for each step */
+    BRAID_SCHEDULE_SERIAL       /* one step after the other, a barrier between each two */
+} braid_schedule;
+
 typedef struct braid_session_options {
     size_t size;
     const char *const *outputs; /* names of the wanted outputs, or of any other values of the model: they become the
@@ -228,8 +236,10 @@ typedef struct braid_session_options {
     uint64_t memory_budget; /* device bytes; default: three quarters of the device */
     bool no_host;           /* a node without a kernel is UNSUPPORTED instead of a host step */
     bool no_fuse;           /* keep every intermediate value apart */
+    bool no_reroll;         /* leave copies of a subgraph as they are */
     bool profile;           /* time every step */
     bool verify;            /* run the plan verifier on every plan */
+    braid_schedule schedule;
     braid_log_fn *log;
     void *log_user;
 } braid_session_options;

@@ -148,7 +148,8 @@ static braid_status find_exports(segment *seg, braid_error *err) {
 }
 
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, braid_error *err) {
-    plan_options options = {.device = s->traits, .redzone = s->test.redzone, .shuffle = s->test.shuffle};
+    plan_options options = {.device = s->traits, .schedule = s->schedule, .redzone = s->test.redzone,
+                            .shuffle = s->test.shuffle};
     uint64_t start = clock_ns();
     seg->bucket = st->bucket;
     TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));

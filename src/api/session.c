@@ -127,9 +127,12 @@ braid_status braid_session_create(braid_device *const *devices, size_t n_devices
         return error_set(err, BRAID_ARGUMENT, "braid_session_create: needs one device and a model");
     braid_session_options given = {.size = sizeof given};
     if (options) memcpy(&given, options, options->size < sizeof given ? options->size : sizeof given);
+    if ((unsigned)given.schedule > BRAID_SCHEDULE_SERIAL)
+        return error_set(err, BRAID_ARGUMENT, "braid_session_create: no schedule %d", (int)given.schedule);
     braid_session *s = mem_alloc(sizeof *s);
     if (!s) return error_memory(err);
-    *s = (braid_session){.no_host = given.no_host, .no_fuse = given.no_fuse, .profile = given.profile,
+    *s = (braid_session){.no_host = given.no_host, .no_fuse = given.no_fuse, .no_reroll = given.no_reroll,
+                         .profile = given.profile, .schedule = given.schedule,
                          .verify = given.verify, .lanes = 1,
                          .lanes_max = given.lanes_max ? given.lanes_max : 1, .log = {given.log, given.log_user}};
     s->device = device_ref(devices[0]);

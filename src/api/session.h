@@ -107,7 +107,8 @@ struct braid_session {
     weights *weights;
     stage_cache stages;
     uint64_t clock;
-    bool no_host, no_fuse, profile, verify;
+    bool no_host, no_fuse, no_reroll, profile, verify;
+    braid_schedule schedule;
     bool keep_all; /* stages made now export every value (compare) */
     session_test test;
     logger log;

@@ -65,6 +65,7 @@ typedef struct plan_options {
     const device_traits *device;
     bool lower_only; /* stop after lowering: what matters is which nodes have kernels */
     bool redzone; /* every arena storage apart from the others, with a guard behind it */
+    braid_schedule schedule;
     int shuffle;  /* 0: as is; 1: rows and dispatches of a wave in reversed order (test) */
 } plan_options;
 

@@ -4,6 +4,7 @@
  * A step's wave is one more than the last wave that holds a step it must wait for. On current GPUs every barrier drains
  * the queue, so a schedule is a row of waves with one barrier between; the number of waves is the longest dependency
  * chain, the least there can be. Within a wave, steps with the same kernel and constants become rows of one dispatch.
+ * BRAID_SCHEDULE_SERIAL gives every step a wave, in the order of lowering; UNMERGED every step a dispatch.
  */
 #include "plan/plan.h"
 
@@ -50,6 +51,13 @@ static braid_status schedule(plan *p, braid_error *err) {
             touches[root] = t;
         }
     }
+    return BRAID_OK;
+}
+
+static braid_status schedule_serial(plan *p, braid_error *err) {
+    if (!(p->wave = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->wave))) return error_memory(err);
+    for (int32_t i = 0; i < p->n_steps; i++) p->wave[i] = i;
+    p->n_waves = p->n_steps;
     return BRAID_OK;
 }
 
@@ -112,6 +120,7 @@ static uint64_t step_cost(const plan *p, const step *s) {
 }
 
 static braid_status group(plan *p, const plan_options *options, braid_error *err) {
+    bool merge = options->schedule == BRAID_SCHEDULE_DEFAULT;
     p->order = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->order);
     p->dispatches = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->dispatches);
     if (!p->order || !p->dispatches) return error_memory(err);
@@ -123,7 +132,7 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
         int32_t head = p->order[i];
         *d = (plan_dispatch){.wave = p->wave[head], .first_step = i, .rows_offset = p->rows_bytes,
                              .row_bytes = p->steps[head]->row_bytes};
-        for (end = i; end < p->n_steps && (end == i || may_join(p, d, head, p->order[end])); end++) {
+        for (end = i; end < p->n_steps && (end == i || (merge && may_join(p, d, head, p->order[end]))); end++) {
             d->tiles += p->steps[p->order[end]]->tiles;
             d->cost_ns += step_cost(p, p->steps[p->order[end]]);
         }
@@ -134,7 +143,7 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
 }
 
 braid_status plan_waves(plan *p, const plan_options *options, braid_error *err) {
-    TRY(schedule(p, err));
+    TRY(options->schedule == BRAID_SCHEDULE_SERIAL ? schedule_serial(p, err) : schedule(p, err));
     mark_lifetimes(p);
     return group(p, options, err);
 }
