@@ -58,6 +58,7 @@ static const row rows[] = {
     {"lane", 0, "NAME", RUN, LIST, AT(lane_inputs), "this input's first axis is that of the lanes"},
     {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
      "N inferences in one run, each with its own inputs; several N: a table, time(N)/time(1) included"},
+    {"lanes", 'n', "N", PROFILE, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3)"},
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},

@@ -151,22 +151,6 @@ static void print_json(const cli_options *o, const engine *e, const figures *lis
 
 /* ---- the command */
 
-/* Every lane gets its own copy of the inputs. */
-static braid_status spread(braid_tensor *in, size_t n_in, uint32_t lanes, braid_error *err) {
-    for (size_t i = 0; lanes > 1 && i < n_in; i++) {
-        size_t one = in[i].bytes, whole;
-        if (in[i].type == BRAID_STRING)
-            return cli_error(err, BRAID_UNSUPPORTED, "input '%s': strings in several lanes", in[i].name);
-        if (__builtin_mul_overflow(one, lanes, &whole)) return cli_error(err, BRAID_LIMIT, "too many lanes");
-        char *grown = realloc(in[i].data, whole + 1);
-        if (!grown) return cli_error(err, BRAID_HOST_MEMORY, "no memory for %zu bytes", whole);
-        in[i].data = grown;
-        in[i].bytes = whole;
-        for (uint32_t lane = 1; lane < lanes; lane++) memcpy(grown + lane * one, grown, one);
-    }
-    return BRAID_OK;
-}
-
 static braid_status measure_all(const cli_options *o, work *w, const uint32_t *lanes, size_t count, braid_error *err) {
     figures list[NUMBERS_MAX] = {{0}};
     for (size_t i = 0; i < count; i++) {
@@ -189,7 +173,7 @@ static braid_status bench_inputs(const cli_options *o, engine *e, braid_tensor *
     for (size_t i = 0; i < count; i++)
         if (lanes[i] > plan.lanes_max) plan.lanes_max = lanes[i];
     TRY(engine_open(e, o, err));
-    TRY(spread(in, n_in, plan.lanes_max, err));
+    TRY(lanes_spread(in, n_in, plan.lanes_max, err));
     TRY(engine_session(e, o, &plan, err));
     TRY(engine_outputs(e, o, &form, &w.n_out, err));
     w.form = form;

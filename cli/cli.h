@@ -184,6 +184,8 @@ braid_status lanes_load(const braid_model *, const cli_options *, lane_inputs *,
 uint32_t lanes_in_round(const lane_inputs *);
 /* The inputs from lane `first` on, borrowed. */
 void lanes_slice(const lane_inputs *, size_t first, braid_tensor *in);
+/* Gives each of `lanes` lanes its own copy of one lane's inputs. */
+braid_status lanes_spread(braid_tensor *in, size_t n_in, uint32_t lanes, braid_error *err);
 /* Runs all lanes, in rounds when there are many. */
 braid_status lanes_run(engine *, const cli_options *, const lane_inputs *, braid_tensor *out, size_t n_out,
                        braid_error *err);

@@ -226,6 +226,23 @@ void lanes_slice(const lane_inputs *l, size_t first, braid_tensor *in) {
     }
 }
 
+/* ---- the same inputs in every lane */
+
+braid_status lanes_spread(braid_tensor *in, size_t n_in, uint32_t lanes, braid_error *err) {
+    for (size_t i = 0; lanes > 1 && i < n_in; i++) {
+        size_t one = in[i].bytes, whole;
+        if (in[i].type == BRAID_STRING)
+            return cli_error(err, BRAID_UNSUPPORTED, "input '%s': strings in several lanes", in[i].name);
+        if (__builtin_mul_overflow(one, lanes, &whole)) return cli_error(err, BRAID_LIMIT, "too many lanes");
+        char *grown = realloc(in[i].data, whole + 1);
+        if (!grown) return cli_error(err, BRAID_HOST_MEMORY, "no memory for %zu bytes", whole);
+        in[i].data = grown;
+        in[i].bytes = whole;
+        for (uint32_t lane = 1; lane < lanes; lane++) memcpy(grown + lane * one, grown, one);
+    }
+    return BRAID_OK;
+}
+
 /* ---- rounds */
 
 /* The output of all lanes: one lane's shape with the number of lanes before it. */

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-static void print_table(const braid_step_time *steps, size_t count, uint64_t device_ns) {
+static void print_table(const braid_step_time *steps, size_t count, uint32_t lanes, uint64_t device_ns) {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) sum += steps[i].time_ns;
     printf("%5s %10s %6s  %-22s %-18s %9s %8s  %s\n", "wave", "us", "%", "kernel", "operator", "GFLOP/s", "GB/s",
@@ -16,7 +16,8 @@ static void print_table(const braid_step_time *steps, size_t count, uint64_t dev
                sum ? 100.0 * (double)s->time_ns / (double)sum : 0, s->kernel, s->op, (double)s->flops / ns,
                (double)s->bytes / ns, s->node);
     }
-    printf("%zu steps, %.3f ms in steps, %.3f ms on the device\n", count, (double)sum / 1e6, (double)device_ns / 1e6);
+    printf("%zu steps, %u lane%s, %.3f ms in steps, %.3f ms on the device\n", count, lanes, lanes > 1 ? "s" : "",
+           (double)sum / 1e6, (double)device_ns / 1e6);
 }
 
 /* One row per kernel, the slowest first. */
@@ -87,26 +88,27 @@ static braid_status write_trace(const char *path, const braid_step_time *steps, 
     return failed ? cli_error(err, BRAID_IO, "%s: cannot write the trace", path) : BRAID_OK;
 }
 
-static braid_status show(const cli_options *o, const engine *e, braid_error *err) {
+static braid_status show(const cli_options *o, const engine *e, uint32_t lanes, braid_error *err) {
     const braid_step_time *steps = NULL;
     size_t count = braid_session_profile(e->session, &steps);
     if (o->json) {
         print_json(steps, count);
     } else {
-        print_table(steps, count, braid_session_device_ns(e->session));
+        print_table(steps, count, lanes, braid_session_device_ns(e->session));
         print_shares(steps, count);
     }
     return o->trace ? write_trace(o->trace, steps, count, err) : BRAID_OK;
 }
 
-static braid_status run_all(const cli_options *o, engine *e, const braid_tensor *in, size_t n_in, braid_error *err) {
+static braid_status run_all(const cli_options *o, engine *e, uint32_t lanes, const braid_tensor *in, size_t n_in,
+                            braid_error *err) {
     braid_tensor *out = NULL;
     size_t n_out = 0;
     TRY(engine_outputs(e, o, &out, &n_out, err));
     braid_status status = BRAID_OK;
     int64_t runs = o->warmup + (o->runs ? o->runs : 1);
     for (int64_t i = 0; i < runs && status == BRAID_OK; i++) {
-        status = braid_session_run(e->session, 1, in, n_in, out, n_out, err);
+        status = braid_session_run(e->session, lanes, in, n_in, out, n_out, err);
         for (size_t k = 0; k < n_out; k++) {
             const char *name = out[k].name;
             tensor_drop(&out[k]);
@@ -119,14 +121,17 @@ static braid_status run_all(const cli_options *o, engine *e, const braid_tensor 
 
 static braid_status profile(const cli_options *o, engine *e, braid_error *err) {
     braid_tensor *in = NULL;
-    size_t n_in = 0;
+    size_t n_in = 0, count;
+    uint32_t lanes = 1;
+    if (o->lanes) TRY(args_lanes(o->lanes, &lanes, 1, &count, err));
     TRY(engine_load(e, o, err));
     TRY(inputs_load(e->model, o, 0, true, &in, &n_in, err));
-    engine_plan plan = {.profile = true, .inputs = in, .n_inputs = n_in};
+    engine_plan plan = {.profile = true, .inputs = in, .n_inputs = n_in, .lanes_max = lanes};
     braid_status status = engine_open(e, o, err);
+    if (status == BRAID_OK) status = lanes_spread(in, n_in, lanes, err);
     if (status == BRAID_OK) status = engine_session(e, o, &plan, err);
-    if (status == BRAID_OK) status = run_all(o, e, in, n_in, err);
-    if (status == BRAID_OK) status = show(o, e, err);
+    if (status == BRAID_OK) status = run_all(o, e, lanes, in, n_in, err);
+    if (status == BRAID_OK) status = show(o, e, lanes, err);
     tensors_free(in, n_in);
     return status;
 }

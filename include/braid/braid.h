@@ -298,7 +298,7 @@ typedef struct braid_step_time {
     const char *op;     /* its operator */
     const char *kernel; /* kernel name, or "host" */
     uint64_t start_ns, time_ns;
-    uint64_t flops, bytes;
+    uint64_t flops, bytes; /* of all lanes; weights count once */
     uint32_t wave;
 } braid_step_time;
 BRAID_API uint64_t braid_session_device_ns(const braid_session *);

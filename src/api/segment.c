@@ -271,6 +271,16 @@ static braid_status check_errors(const segment *seg, uint32_t lanes, braid_error
     return BRAID_OK;
 }
 
+/* Adds what all lanes of a step do; constants are read once. */
+static void add_work(const plan *p, const step *one, uint32_t lanes, braid_step_time *t) {
+    uint64_t constants = 0;
+    for (int i = 0; i < one->n_operands; i++)
+        if (p->storages[plan_root(p, one->operands[i].storage)].kind == STORAGE_CONST) constants += one->operands[i].bytes;
+    if (constants > one->bytes) constants = one->bytes;
+    t->flops += one->flops * lanes;
+    t->bytes += constants + (one->bytes - constants) * lanes;
+}
+
 static braid_status profile_steps(braid_session *s, const segment *seg, braid_error *err) {
     const plan *p = seg->p;
     for (int32_t i = 0; s->profile && i < p->n_dispatches; i++) {
@@ -278,10 +288,7 @@ static braid_status profile_steps(braid_session *s, const segment *seg, braid_er
         const step *first = p->steps[p->order[d->first_step]];
         braid_step_time t = {.node = seg->g->nodes[first->node]->name, .op = seg->g->nodes[first->node]->type,
                              .kernel = first->kernel, .wave = (uint32_t)d->wave};
-        for (int32_t k = 0; k < d->n_steps; k++) {
-            t.flops += p->steps[p->order[d->first_step + k]]->flops;
-            t.bytes += p->steps[p->order[d->first_step + k]]->bytes;
-        }
+        for (int32_t k = 0; k < d->n_steps; k++) add_work(p, p->steps[p->order[d->first_step + k]], s->lanes, &t);
         gpu_program_times(s->device->gpu, seg->program, (size_t)i, &t.start_ns, &t.time_ns);
         TRY(session_add_time(s, t, err));
     }

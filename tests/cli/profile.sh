@@ -1,0 +1,23 @@
+# profile: every step with its time, of one lane and of several
+digits=$ROOT/examples/digits/digits.onnx
+table() { "$BRAID" profile "$digits" -q --runs 1 --warmup 1 "$@" | sed 's/  */ /g; s/^ //; s/[0-9][0-9]*\.[0-9]*/T/g'; }
+table | head -1
+table | grep -c ' Gemm \| MatMul '
+table | grep 'on the device' | sed 's/^[0-9]* /S /'
+table -n 3 | grep 'on the device' | sed 's/^[0-9]* /S /'
+# a step of many lanes does the work of all of them
+for n in 1 8; do "$BRAID" profile "$digits" -q --json -n $n >steps$n.json; done
+"$PYTHON" - <<'END'
+import json
+one, eight = (json.load(open(f"steps{n}.json")) for n in (1, 8))
+print(sorted(one[0]))
+print("times", all(s["time_ns"] > 0 for s in one + eight))
+print("flops", sum(s["flops"] for s in eight) / sum(s["flops"] for s in one))
+END
+"$BRAID" profile "$digits" -q -n 2 --trace trace.json >/dev/null
+"$PYTHON" -c "
+import json
+events = json.load(open('trace.json'))['traceEvents']
+print(all(e['ph'] == 'X' and e['dur'] > 0 for e in events), len(events) > 3)"
+"$BRAID" profile "$digits" --device host -n 2 | tail -2 | head -1 | sed 's/  */ /g; s/[0-9][0-9]*\.[0-9]*/T/g; s/[0-9]* steps/S steps/'
+for wrong in 0 1,2 x; do braid profile "$digits" -n $wrong; done
