@@ -302,6 +302,11 @@ typedef struct braid_step_time {
     uint32_t wave;
 } braid_step_time;
 BRAID_API uint64_t braid_session_device_ns(const braid_session *);
+typedef struct braid_run_times {
+    uint64_t device_ns;              /* as braid_session_device_ns: first to last command, summed over device segments */
+    uint64_t upload_ns, download_ns; /* part of it that copies inputs to the device and results to the host */
+} braid_run_times;
+BRAID_API void braid_session_times(const braid_session *, braid_run_times *out);
 /* Steps of the last run of a session made with .profile; the array lives until the next run. */
 BRAID_API size_t braid_session_profile(const braid_session *, const braid_step_time **out);
 

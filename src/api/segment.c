@@ -118,7 +118,8 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
         const plan_dispatch *d = &p->dispatches[i];
         dispatches[i] = (gpu_dispatch){pipelines[i],    (uint32_t)d->wave,    seg->rows.address + d->rows_offset,
                                        d->row_bytes,    (uint32_t)d->n_steps, d->tiles,
-                                       d->cost_ns};
+                                       d->cost_ns,      d->copies,           d->once,
+                                       d->folded};
     }
     gpu_program_info info = {.copies_in = in, .dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
                              .copies_out = out, .run_block = seg->run.address, .lanes = seg->bucket, .timestamps = s->profile};
@@ -148,7 +149,7 @@ static braid_status find_exports(segment *seg, braid_error *err) {
 }
 
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, braid_error *err) {
-    plan_options options = {.device = s->traits, .schedule = s->schedule, .redzone = s->test.redzone,
+    plan_options options = {.device = s->traits, .lanes = st->bucket, .schedule = s->schedule, .redzone = s->test.redzone,
                             .shuffle = s->test.shuffle};
     uint64_t start = clock_ns();
     seg->bucket = st->bucket;
@@ -300,9 +301,12 @@ static braid_status run_device(braid_session *s, stage *st, segment *seg, place 
     if (s->test.poison) TRY(segment_poison(s, seg, err));
     write_inputs(seg, places, s->lanes);
     write_run_block(seg, places, s->lanes);
-    TRY(gpu_program_run(s->device->gpu, seg->program, &seg->device_ns, err));
+    gpu_times now;
+    TRY(gpu_program_run(s->device->gpu, seg->program, &now, err));
     if (s->test.poison) TRY(segment_check_poison(s, seg, err));
-    s->device_ns += seg->device_ns;
+    s->spent.device_ns += now.device_ns;
+    s->spent.upload_ns += now.upload_ns;
+    s->spent.download_ns += now.download_ns;
     TRY(check_errors(seg, s->lanes, err));
     TRY(profile_steps(s, seg, err));
     return export_outputs(st, seg, places, memory, err);

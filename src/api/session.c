@@ -355,7 +355,7 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
     if (!inputs || !outputs || !wanted) return error_memory(err);
     TRY(session_inputs(s, in, n_in, inputs, memory, err));
     for (size_t k = 0; k < n_out; k++) TRY(find_output(s, &out[k], k, &wanted[k], err));
-    s->device_ns = 0;
+    s->spent = (gpu_times){0};
     s->n_times = 0;
     stage *st;
     TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
@@ -398,7 +398,13 @@ braid_status session_add_time(braid_session *s, braid_step_time t, braid_error *
     return BRAID_OK;
 }
 
-uint64_t braid_session_device_ns(const braid_session *s) { return s ? s->device_ns : 0; }
+uint64_t braid_session_device_ns(const braid_session *s) { return s ? s->spent.device_ns : 0; }
+
+void braid_session_times(const braid_session *s, braid_run_times *out) {
+    if (!out) return;
+    *out = (braid_run_times){0};
+    if (s) *out = (braid_run_times){s->spent.device_ns, s->spent.upload_ns, s->spent.download_ns};
+}
 
 size_t braid_session_profile(const braid_session *s, const braid_step_time **out) {
     if (out) *out = s ? s->times : NULL;

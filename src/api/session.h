@@ -65,7 +65,6 @@ typedef struct segment {
     gpu_buffer *blocks;
     uint64_t *input_offset, *output_offset; /* in io; outputs by plan output number */
     int32_t *export_of; /* graph output i: plan output number, or -1 - (graph input number), or INT32_MIN: constant */
-    uint64_t device_ns;
 } segment;
 
 typedef struct stage stage;
@@ -116,7 +115,7 @@ struct braid_session {
     uint64_t memory_budget; /* bytes one plan may take */
     uint32_t lanes_max;
     uint32_t lanes; /* of the run under way */
-    uint64_t device_ns;
+    gpu_times spent; /* of the last run */
     braid_step_time *times;
     size_t n_times, cap_times;
     tensor_type *input_types; /* as asked for at creation; may hold symbols */

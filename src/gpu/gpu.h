@@ -84,7 +84,10 @@ typedef struct gpu_dispatch {
     uint64_t rows;      /* address of the first row */
     uint32_t row_bytes, n_rows;
     uint64_t tiles;     /* of all rows together; any size, split over x, y and several dispatches as the device needs */
-    uint64_t cost_ns;   /* estimate; submits are cut so that one stays under 200 ms */
+    uint64_t cost_ns;   /* estimate of one problem; submits are cut so that one stays under 200 ms */
+    uint32_t copies;    /* problems of each lane (kernels/abi.h) */
+    bool once;          /* lane 0 alone */
+    bool folded;        /* the tiles cover all problems: the grid has no z */
 } gpu_dispatch;
 typedef struct gpu_program_info {
     const gpu_copy *copies_in; /* before the first wave; a barrier follows */
@@ -102,8 +105,13 @@ typedef struct gpu_program gpu_program;
 /* Records. Arrays are copied where needed. */
 braid_status gpu_program_new(gpu *, const gpu_program_info *, gpu_program **out, braid_error *err);
 void gpu_program_free(gpu *, gpu_program *);
-/* Submits and waits. *device_ns (may be NULL): from the first to the last command, 0 without timestamps. */
-braid_status gpu_program_run(gpu *, gpu_program *, uint64_t *device_ns, braid_error *err);
+/* Times of the last run, 0 without timestamps. */
+typedef struct gpu_times {
+    uint64_t device_ns;             /* from the first to the last command */
+    uint64_t upload_ns, download_ns; /* of it, copies in and out */
+} gpu_times;
+/* Submits and waits. times may be NULL. */
+braid_status gpu_program_run(gpu *, gpu_program *, gpu_times *times, braid_error *err);
 /* With info.timestamps, after a run: start (relative to the first) and time of dispatch i in ns. False: none. */
 bool gpu_program_times(gpu *, const gpu_program *, size_t i, uint64_t *start_ns, uint64_t *time_ns);
 

@@ -10,10 +10,12 @@
  */
 #include "gpu/inside.h"
 
+enum { STAMP_BEGIN, STAMP_END, STAMP_UPLOADED, STAMP_COMPUTED, STAMP_COUNT };
+
 typedef struct piece {
     uint32_t dispatch;
     uint32_t grid[3];
-    uint32_t tile_base, tile_end, lane_base;
+    uint32_t tile_base, tile_end, problem_base;
     uint64_t cost_ns;
 } piece;
 
@@ -22,7 +24,7 @@ struct gpu_program {
     uint32_t n_segments;
     VkCommandBuffer *segments;
     gpu_buffer grids;    /* VkDispatchIndirectCommand of each piece */
-    VkQueryPool queries; /* null without timestamps; 0 and 1 around all, then two of each dispatch */
+    VkQueryPool queries; /* null without timestamps; STAMP_*, then two of each dispatch */
     uint32_t n_queries;
     uint64_t *stamps;   /* of the last run, in ticks; valid when `timed` */
     bool timed, each;   /* each: dispatches have stamps */
@@ -61,28 +63,35 @@ static void grid_for(const gpu *g, uint64_t tiles, uint32_t grid[3]) {
     grid[0] = (uint32_t)((tiles + y - 1) / y);
 }
 
-/* Cuts dispatch i into tiles x lanes so that each piece fits the grid's limits and, where its cost is known, takes at
-   most half of a submission. Tiles of one lane are split only when one lane is too long. */
+static uint64_t problems_of(const gpu_dispatch *d, uint32_t lanes) {
+    return (uint64_t)(d->copies ? d->copies : 1) * (d->once ? 1 : lanes);
+}
+
+/* Cuts dispatch i into tiles x problems so that each piece fits the grid's limits and, where its cost is known, takes at
+   most half of a submission. Tiles of one problem are split only when one problem is too long. */
 static braid_status split(const gpu *g, const gpu_dispatch *d, uint32_t i, uint32_t lanes, piece_list *out,
                           braid_error *err) {
+    uint64_t problems = problems_of(d, lanes), depth_all = d->folded ? 1 : problems;
+    double cost = (double)d->cost_ns * (double)problems;
     if (d->tiles > INT32_MAX)
         return error_set(err, BRAID_LIMIT, "a dispatch of %llu tiles, at most 2^31 - 1", (unsigned long long)d->tiles);
-    uint64_t groups = d->tiles * lanes, most = groups;
-    if (d->cost_ns > g->submit_ns / 2)
-        most = (uint64_t)((double)groups * (double)(g->submit_ns / 2) / (double)d->cost_ns);
+    if (problems > INT32_MAX)
+        return error_set(err, BRAID_LIMIT, "a dispatch of %llu problems, at most 2^31 - 1", (unsigned long long)problems);
+    uint64_t groups = d->tiles * depth_all, most = groups;
+    if (cost > (double)(g->submit_ns / 2)) most = (uint64_t)((double)groups * (double)(g->submit_ns / 2) / cost);
     if (most == 0) most = 1;
     uint64_t tiles = least(d->tiles, least(most, (uint64_t)g->device.max_groups[0] * g->device.max_groups[1]));
     if (tiles == 0) return BRAID_OK;
-    uint64_t depth = least(lanes, least(most / tiles, g->device.max_groups[2]));
+    uint64_t depth = least(depth_all, least(most / tiles, g->device.max_groups[2]));
     if (depth == 0) depth = 1;
-    for (uint64_t lane = 0; lane < lanes; lane += depth)
+    for (uint64_t problem = 0; problem < depth_all; problem += depth)
         for (uint64_t tile = 0; tile < d->tiles; tile += tiles) {
-            piece p = {.dispatch = i, .tile_base = (uint32_t)tile, .lane_base = (uint32_t)lane};
+            piece p = {.dispatch = i, .tile_base = (uint32_t)tile, .problem_base = (uint32_t)problem};
             uint64_t here = least(tiles, d->tiles - tile);
             grid_for(g, here, p.grid);
-            p.grid[2] = (uint32_t)least(depth, lanes - lane);
+            p.grid[2] = (uint32_t)least(depth, depth_all - problem);
             p.tile_end = (uint32_t)(tile + here);
-            p.cost_ns = (uint64_t)((double)d->cost_ns * (double)(here * p.grid[2]) / (double)groups);
+            p.cost_ns = (uint64_t)(cost * (double)(here * p.grid[2]) / (double)groups);
             if (!piece_add(out, &p)) return error_memory(err);
         }
     return BRAID_OK;
@@ -198,8 +207,9 @@ static braid_status piece_record(recorder *r, size_t k, braid_error *err) {
                        .row_bytes = d->row_bytes,
                        .n_rows = d->n_rows,
                        .tiles = p->tile_end,
-                       .lane_base = p->lane_base,
-                       .tile_base = p->tile_base};
+                       .problem_base = p->problem_base,
+                       .tile_base = p->tile_base,
+                       .copies = (d->copies ? d->copies : 1) | (d->once ? PUSH_ONCE : 0)};
     if (pipeline != r->bound) r->g->vk->CmdBindPipeline(r->c, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     r->bound = pipeline;
     r->g->vk->CmdPushConstants(r->c, r->g->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
@@ -224,9 +234,9 @@ static braid_status pieces_record(recorder *r, braid_error *err) {
             wave_barrier(r);
         else if (before && first && r->p->each)
             wave_barrier(r); /* so that a stamp is one dispatch's */
-        if (first && r->p->each) stamp(r, 2 + 2 * p->dispatch);
+        if (first && r->p->each) stamp(r, STAMP_COUNT + 2 * p->dispatch);
         TRY(piece_record(r, k, err));
-        if (last && r->p->each) stamp(r, 3 + 2 * p->dispatch);
+        if (last && r->p->each) stamp(r, STAMP_COUNT + 1 + 2 * p->dispatch);
     }
     return BRAID_OK;
 }
@@ -248,18 +258,20 @@ static braid_status record(recorder *r, braid_error *err) {
     const gpu_program_info *info = r->info;
     TRY(segment_begin(r, err));
     if (r->p->queries) r->g->vk->CmdResetQueryPool(r->c, r->p->queries, 0, r->p->n_queries);
-    stamp(r, 0);
+    stamp(r, STAMP_BEGIN);
     /* whatever came before on this queue: uploads, the run before */
     gpu_barrier(r->g, r->c, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, VK_ACCESS_2_MEMORY_WRITE_BIT,
                 WORK_STAGES | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT,
                 WORK_READS | WORK_WRITES | VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT);
     TRY(copies_record(r, info->copies_in, info->n_in, err));
+    stamp(r, STAMP_UPLOADED);
     if (info->n_in) work_barrier(r);
     TRY(pieces_record(r, err));
     if (info->n_out) work_barrier(r);
+    stamp(r, STAMP_COMPUTED);
     TRY(copies_record(r, info->copies_out, info->n_out, err));
     gpu_barrier(r->g, r->c, WORK_STAGES, WORK_WRITES, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
-    stamp(r, 1);
+    stamp(r, STAMP_END);
     VK_TRY(r->g, err, EndCommandBuffer, r->c);
     return BRAID_OK;
 }
@@ -267,7 +279,7 @@ static braid_status record(recorder *r, braid_error *err) {
 static braid_status queries_make(gpu *g, gpu_program *p, const gpu_program_info *info, braid_error *err) {
     if (g->device.timestamp_bits == 0) return BRAID_OK;
     p->each = info->timestamps;
-    size_t n = 2 + (p->each ? 2 * info->n_dispatches : 0);
+    size_t n = STAMP_COUNT + (p->each ? 2 * info->n_dispatches : 0);
     if (n > 1u << 24) return error_set(err, BRAID_LIMIT, "%zu dispatches are too many to time", info->n_dispatches);
     p->n_queries = (uint32_t)n;
     p->stamps = mem_alloc(n * sizeof *p->stamps);
@@ -349,8 +361,8 @@ static braid_status stamps_read(gpu *g, gpu_program *p, braid_error *err) {
     return BRAID_OK;
 }
 
-braid_status gpu_program_run(gpu *g, gpu_program *p, uint64_t *device_ns, braid_error *err) {
-    if (device_ns) *device_ns = 0;
+braid_status gpu_program_run(gpu *g, gpu_program *p, gpu_times *times, braid_error *err) {
+    if (times) *times = (gpu_times){0};
     uint64_t value = 0, start = clock_ns();
     /* long work and software devices need the processor more than a quick answer */
     bool spin = !g->device.traits.software && p->last_ns < 2000000;
@@ -365,14 +377,18 @@ braid_status gpu_program_run(gpu *g, gpu_program *p, uint64_t *device_ns, braid_
     p->last_ns = clock_ns() - start;
     if (!p->queries) return BRAID_OK;
     TRY(stamps_read(g, p, err));
-    if (device_ns) *device_ns = ticks_to_ns(g, p->stamps[0], p->stamps[1]);
+    const uint64_t *s = p->stamps;
+    if (times)
+        *times = (gpu_times){.device_ns = ticks_to_ns(g, s[STAMP_BEGIN], s[STAMP_END]),
+                             .upload_ns = ticks_to_ns(g, s[STAMP_BEGIN], s[STAMP_UPLOADED]),
+                             .download_ns = ticks_to_ns(g, s[STAMP_COMPUTED], s[STAMP_END])};
     return BRAID_OK;
 }
 
 bool gpu_program_times(gpu *g, const gpu_program *p, size_t i, uint64_t *start_ns, uint64_t *time_ns) {
     *start_ns = *time_ns = 0;
-    if (!p->timed || !p->each || i >= (p->n_queries - 2) / 2) return false;
-    const uint64_t *s = &p->stamps[2 + 2 * i];
+    if (!p->timed || !p->each || i >= (p->n_queries - STAMP_COUNT) / 2) return false;
+    const uint64_t *s = &p->stamps[STAMP_COUNT + 2 * i];
     if (s[0] == 0 && s[1] == 0) return false;
     *start_ns = ticks_to_ns(g, p->stamps[0], s[0]);
     *time_ns = ticks_to_ns(g, s[0], s[1]);

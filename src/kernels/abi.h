@@ -1,8 +1,9 @@
 /*
  * abi.h: what C and GLSL share about rows. Included by both; GLSL sees __VERSION__ >= 450.
  *
- * A dispatch covers rows x tiles (x and y of the grid, flat) and lanes (z). Push constants name the first row and the
- * run block. Row structs live in kernels/rows/<kernel>.h and start with a row_header:
+ * A dispatch covers rows x tiles (x and y of the grid, flat) and problems (z). A problem is one copy of one lane:
+ * problem = lane * copies + copy; copies are the clones that a re-rolled node stands for, 1 for all others. Push
+ * constants name the first row and the run block. Row structs live in kernels/rows/<kernel>.h and start with a row_header:
  *
  *     ROW_BEGIN(map)
  *         row_header header;
@@ -31,6 +32,9 @@ typedef uint32_t uint;
 #define OPERAND_BINDING 2u  /* base is an offset into run.bindings[index] (arena blocks, graph inputs and outputs) */
 #define OPERAND_INDIRECT 3u /* run.bindings[index] is a table of one address per lane; base is an offset */
 
+/* push.copies: copies of each lane; with PUSH_ONCE the step is done for lane 0 alone, whose result all lanes share. */
+#define PUSH_ONCE 0x80000000u
+
 /* Local size is specialization constant 0; kernels' own constants start at SPEC_FIRST; fusion programs at SPEC_PROGRAM:
    one word per instruction (op | a << 8 | b << 13 | c << 18), 0 = end. */
 #define SPEC_GROUP 0
@@ -43,6 +47,7 @@ typedef uint32_t uint;
 struct operand {
     uint64_t base;
     uint64_t lane_stride; /* bytes; 0: shared by all lanes */
+    uint64_t copy_stride; /* bytes; 0: shared by all copies */
     uint kind;
     uint index;
 };
@@ -60,6 +65,7 @@ struct binding {
 typedef struct operand {
     uint64_t base;
     uint64_t lane_stride;
+    uint64_t copy_stride;
     uint kind;
     uint index;
 } operand;
@@ -79,9 +85,9 @@ typedef struct push_block {
     uint64_t rows, run;
     uint row_bytes, n_rows;
     uint tiles;     /* end of the tiles of this dispatch: a group at or beyond it has nothing to do */
-    uint lane_base; /* lane of grid z 0 */
+    uint problem_base; /* problem of grid z 0 */
     uint tile_base; /* tile of grid x 0, y 0: one problem may be several dispatches */
-    uint reserved;
+    uint copies;    /* | PUSH_ONCE */
 } push_block;
 #endif
 

@@ -108,12 +108,15 @@ typedef struct step {
     int n_spec;
     uint32_t spec_ids[SPEC_MAX], spec[SPEC_MAX];
     uint32_t group;     /* invocations of a workgroup; specialization constant 0 */
-    uint64_t tiles;     /* workgroups per lane */
+    uint64_t tiles;     /* workgroups per problem (kernels/abi.h); folded: of all problems that there is room for */
+    uint32_t copies;    /* the node's; problems = lanes * copies */
+    bool once;          /* no lane-varying input reaches it: done for lane 0 alone, all lanes share the result */
+    bool folded;        /* its tiles cover all problems */
     uint32_t row_bytes;
     uint8_t *row;       /* begins with row_header (kernels/abi.h) */
     int n_operands, cap_operands;
     step_operand *operands;
-    uint64_t flops, bytes; /* for profile and cost model, per lane */
+    uint64_t flops, bytes; /* for profile and cost model, per problem */
 } step;
 
 typedef struct lowering lowering; /* plan/lower.c */
@@ -122,6 +125,7 @@ struct lowering {
     const node *node;
     int32_t node_index;
     const device_traits *device;
+    uint32_t problems; /* that the plan has room for: kernels are chosen for so many, the order of sums never is */
     arena *memory;
     braid_error *err;
     void *planner;

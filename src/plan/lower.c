@@ -103,6 +103,7 @@ step *lower_step(lowering *l, const char *kernel, const void *row, size_t row_by
     s->group = group;
     s->tiles = tiles;
     s->row_bytes = (uint32_t)row_bytes;
+    s->copies = 1;
     if (tiles) p->steps[p->n_steps++] = s; /* a step without tiles is filled in by its caller and then forgotten */
     return s;
 }
@@ -175,7 +176,7 @@ static bool has_string(const graph *g, const node *n) {
 
 /* Steps beyond `n_steps` and storages beyond `n_storages` are dropped: the node has no kernel. */
 static braid_status lower_node(plan *p, int32_t i, braid_error *err) {
-    lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device, .memory = p->memory,
+    lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device, .problems = p->lanes, .memory = p->memory,
                   .err = err, .planner = p};
     int32_t n_steps = p->n_steps, n_storages = p->n_storages;
     const op *o = l.node->op;
@@ -222,6 +223,7 @@ braid_status plan_new(const graph *g, arena *memory, const plan_options *options
     p->memory = memory;
     p->g = g;
     p->device = options->device;
+    p->lanes = options->lanes ? options->lanes : 1;
     TRY(plan_lower(p, err));
     *out = p;
     if (p->n_host_nodes || options->lower_only) return BRAID_OK;

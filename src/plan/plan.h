@@ -39,13 +39,16 @@ typedef struct plan_dispatch {
     uint64_t tiles;
     uint64_t rows_offset; /* into plan.rows */
     uint32_t row_bytes;
-    uint64_t cost_ns;
+    uint64_t cost_ns; /* of one problem */
+    uint32_t copies;
+    bool once, folded;
 } plan_dispatch;
 
 typedef struct plan {
     arena *memory;
     const graph *g;
     const device_traits *device;
+    uint32_t lanes; /* that there is room for */
     int32_t n_storages, cap_storages, n_steps, cap_steps, n_waves, n_dispatches, n_blocks, n_outputs;
     storage *storages;
     step **steps;
@@ -63,6 +66,7 @@ typedef struct plan {
 
 typedef struct plan_options {
     const device_traits *device;
+    uint32_t lanes;  /* that there shall be room for; 0: 1 */
     bool lower_only; /* stop after lowering: what matters is which nodes have kernels */
     bool redzone; /* every arena storage apart from the others, with a guard behind it */
     braid_schedule schedule;

@@ -78,6 +78,9 @@ static int compare_steps(const step *a, const step *b) {
     if (c) return c;
     if (a->row_bytes != b->row_bytes) return a->row_bytes < b->row_bytes ? -1 : 1;
     if (a->group != b->group) return a->group < b->group ? -1 : 1;
+    if (a->copies != b->copies) return a->copies < b->copies ? -1 : 1;
+    if (a->once != b->once) return a->once ? 1 : -1;
+    if (a->folded != b->folded) return a->folded ? 1 : -1;
     if (a->n_spec != b->n_spec) return a->n_spec < b->n_spec ? -1 : 1;
     c = memcmp(a->spec_ids, b->spec_ids, (size_t)a->n_spec * sizeof *a->spec_ids);
     return c ? c : memcmp(a->spec, b->spec, (size_t)a->n_spec * sizeof *a->spec);
@@ -131,7 +134,8 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
         plan_dispatch *d = &p->dispatches[p->n_dispatches++];
         int32_t head = p->order[i];
         *d = (plan_dispatch){.wave = p->wave[head], .first_step = i, .rows_offset = p->rows_bytes,
-                             .row_bytes = p->steps[head]->row_bytes};
+                             .row_bytes = p->steps[head]->row_bytes, .copies = p->steps[head]->copies,
+                             .once = p->steps[head]->once, .folded = p->steps[head]->folded};
         for (end = i; end < p->n_steps && (end == i || (merge && may_join(p, d, head, p->order[end]))); end++) {
             d->tiles += p->steps[p->order[end]]->tiles;
             d->cost_ns += step_cost(p, p->steps[p->order[end]]);

@@ -206,6 +206,9 @@ static void profile(void **state) {
     size_t n = braid_session_profile(s, &times);
     assert_true(n > 0 && times[0].kernel && times[0].op);
     assert_true(braid_session_device_ns(s) > 0);
+    braid_run_times spent;
+    braid_session_times(s, &spent);
+    assert_true(spent.device_ns == braid_session_device_ns(s) && spent.upload_ns + spent.download_ns <= spent.device_ns);
     braid_session_free(s);
 }
 

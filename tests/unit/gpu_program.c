@@ -23,11 +23,11 @@ static gpu_dispatch make_dispatch(const fixture *f, const gpu_buffer *rows, size
                           .tiles = tiles};
 }
 
-static void run_once(fixture *f, const gpu_program_info *info, uint64_t *ns) {
+static void run_once(fixture *f, const gpu_program_info *info, gpu_times *spent) {
     gpu_program *p;
     braid_error err;
     must(gpu_program_new(f->g, info, &p, &err), &err);
-    must(gpu_program_run(f->g, p, ns, &err), &err);
+    must(gpu_program_run(f->g, p, spent, &err), &err);
     gpu_program_free(f->g, p);
 }
 
@@ -78,12 +78,12 @@ static void waves(void **state) {
     gpu_program_info info = {
         .dispatches = c.dispatches, .n_dispatches = CHAIN, .run_block = f->run.address, .lanes = 1};
     gpu_program *p;
-    uint64_t ns = 0;
+    gpu_times spent = {0};
     must(gpu_program_new(f->g, &info, &p, &err), &err);
     assert_non_null(p);
     for (int i = 0; i < 50; i++) {
-        must(gpu_program_run(f->g, p, &ns, &err), &err);
-        if (f->g->device.timestamp_bits) assert_true(ns > 0);
+        must(gpu_program_run(f->g, p, &spent, &err), &err);
+        if (f->g->device.timestamp_bits) assert_true(spent.device_ns > 0);
         chain_check(f, &c);
     }
     gpu_program_free(f->g, p);
@@ -157,15 +157,20 @@ static void rows_and_lanes(void **state) {
                                   : (operand){.base = at[i] * 4,
                                               .kind = i % 3 == 1 ? OPERAND_BINDING : OPERAND_INDIRECT,
                                               .index = i % 3 == 1 ? 0 : 1};
+        rows[i].to.copy_stride = rows[i].from.copy_stride = (uint64_t)words * 4;
     }
     gpu_buffer row_buffer = buffer_with(f->g, GPU_DEVICE, rows, sizeof rows);
     gpu_dispatch d = make_dispatch(f, &row_buffer, 0, ROWS, rows);
     gpu_program_info info = {.dispatches = &d, .n_dispatches = 1, .run_block = f->run.address, .lanes = LANES};
     ((run_block *)f->run.mapped)->lanes = LANES;
     memcpy(saved, f->g->device.max_groups, sizeof saved);
-    for (uint32_t k = 0; k < 5; k++) {
+    enum { CUT = 4, COPIES, ONCE }; /* one lane of many copies; lane 0 alone */
+    for (uint32_t k = 0; k <= ONCE; k++) {
         f->g->device.max_groups[2] = k == 0 ? saved[2] : k;
-        d.cost_ns = k == 4 ? 900000000 : 0;
+        d.cost_ns = k == CUT ? 900000000 / LANES : 0;
+        d.copies = k == COPIES ? LANES : 1;
+        d.once = k == ONCE;
+        info.lanes = ((run_block *)f->run.mapped)->lanes = k == COPIES ? 1 : LANES;
         must(gpu_buffer_fill(f->g, &to, 0, to.bytes, 0xdeadbeef, &err), &err);
         run_once(f, &info, NULL);
         must(gpu_download(f->g, &to, 0, (uint64_t)words * 4 * LANES, out, &err), &err);
@@ -173,7 +178,8 @@ static void rows_and_lanes(void **state) {
         for (uint32_t l = 0; l < LANES; l++)
             for (uint32_t i = 0; i < ROWS; i++)
                 for (uint32_t w = at[i]; w < at[i + 1]; w++)
-                    wrong += out[l * words + w] != i * in[l * words + w] + 7 * i;
+                    wrong += out[l * words + w] !=
+                             (k == ONCE && l ? 0xdeadbeef : i * in[l * words + w] + 7 * i);
         assert_int_equal(wrong, 0);
     }
     memcpy(f->g->device.max_groups, saved, sizeof saved);
@@ -243,7 +249,8 @@ static void times_and_shuffle(void **state) {
     fixture *f = *state;
     chain c;
     braid_error err;
-    uint64_t start[CHAIN], time[CHAIN], ns;
+    uint64_t start[CHAIN], time[CHAIN];
+    gpu_times spent;
     chain_make(f, &c);
     for (int i = 0; i < CHAIN; i++) c.dispatches[i].wave = (uint32_t)i / 8;
     for (int shuffle = 0; shuffle < 2; shuffle++) {
@@ -256,14 +263,14 @@ static void times_and_shuffle(void **state) {
         gpu_program *p;
         must(gpu_program_new(f->g, &info, &p, &err), &err);
         assert_false(gpu_program_times(f->g, p, 0, &start[0], &time[0]));
-        must(gpu_program_run(f->g, p, &ns, &err), &err);
+        must(gpu_program_run(f->g, p, &spent, &err), &err);
         uint64_t sum = 0;
         for (size_t i = 0; i < CHAIN && f->g->device.timestamp_bits; i++) {
             assert_true(gpu_program_times(f->g, p, i, &start[i], &time[i]));
             if (i) assert_int_equal(start[i] >= start[i - 1], !shuffle || i % 8 == 0);
             sum += time[i];
         }
-        assert_true(sum <= ns);
+        assert_true(sum <= spent.device_ns);
         assert_false(gpu_program_times(f->g, p, CHAIN, &start[0], &time[0]));
         gpu_program_free(f->g, p);
     }

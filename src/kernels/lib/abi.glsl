@@ -5,7 +5,7 @@
 //         if (!place_find(p)) return;                 // uniform per workgroup
 //         row_ref row = row_ref(p.row);               // buffer_reference of its row struct
 //         uint64_t out_base = operand_address(row.r.out, p);
-//         ... p.tile is the tile within the row, p.lane the lane
+//         ... p.tile is the tile within the row
 //     }
 #ifndef ABI_GLSL
 #define ABI_GLSL
@@ -33,9 +33,9 @@ layout(push_constant) uniform push_constants {
     uint row_bytes;
     uint n_rows;
     uint tiles;
-    uint lane_base;
+    uint problem_base;
     uint tile_base;
-    uint reserved;
+    uint copies;
 } push;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer run_ref {
@@ -53,19 +53,34 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer error_ref { 
 struct place {
     uint64_t row; // address of the row
     uint tile;    // tile within the row
-    uint lane;
+    uint problem; // counts those of this run
+    uint lane, copy;
 };
 
-// Which row, tile and lane this workgroup solves; false when it has nothing to do.
+// Problems of this step in this run.
+uint place_problems() {
+    uint copies = push.copies & ~PUSH_ONCE;
+    return (push.copies & PUSH_ONCE) != 0u ? copies : copies * run_ref(push.run).lanes;
+}
+// Sets the problem, for kernels that walk several.
+void place_set_problem(inout place p, uint problem) {
+    uint copies = push.copies & ~PUSH_ONCE;
+    p.problem = problem;
+    p.lane = copies == 1u ? problem : problem / copies;
+    p.copy = copies == 1u ? 0u : problem - p.lane * copies;
+    uint64_t map = run_ref(push.run).lane_map;
+    if (map != 0ul) p.lane = lane_map_ref(map).lane[p.lane];
+}
+
+// Which row, tile and problem this workgroup solves; false when it has nothing to do.
 bool place_find(out place p) {
     uint tile = gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x + push.tile_base;
-    uint z = gl_WorkGroupID.z + push.lane_base;
+    uint z = gl_WorkGroupID.z + push.problem_base;
     p.row = push.rows;
     p.tile = tile;
-    p.lane = z;
-    run_ref run = run_ref(push.run);
-    if (tile >= push.tiles || z >= run.lanes) return false;
-    if (run.lane_map != 0ul) p.lane = lane_map_ref(run.lane_map).lane[z];
+    p.problem = p.lane = p.copy = 0u;
+    if (tile >= push.tiles || z >= place_problems()) return false;
+    place_set_problem(p, z);
     if (push.n_rows > 1u) {
         uint low = 0u, high = push.n_rows - 1u; // last row whose first_tile <= tile
         while (low < high) {
@@ -79,14 +94,14 @@ bool place_find(out place p) {
     return true;
 }
 
-// Address of an operand's first byte for this lane; 0 when absent.
+// Address of an operand's first byte for this problem; 0 when absent.
 uint64_t operand_address(operand o, place p) {
     if (o.kind == OPERAND_NONE) return 0ul;
-    uint64_t at = o.base + uint64_t(p.lane) * o.lane_stride;
+    uint64_t at = o.base + uint64_t(p.lane) * o.lane_stride + uint64_t(p.copy) * o.copy_stride;
     if (o.kind == OPERAND_DIRECT) return at;
     binding b = run_ref(push.run).bindings[o.index];
     if (o.kind == OPERAND_BINDING) return b.address + uint64_t(p.lane) * b.lane_stride + at;
-    return address_ref(b.address).address[p.lane] + o.base;
+    return address_ref(b.address).address[p.lane] + o.base + uint64_t(p.copy) * o.copy_stride;
 }
 
 // Marks this lane as failed with an index out of range in this row's node; the caller clamps and goes on.
