@@ -12,8 +12,11 @@ static braid_status fill(braid_session *s, gpu_buffer *b, uint64_t bytes, braid_
 
 static uint64_t io_bytes(const segment *seg) { return seg->io.bytes & ~(uint64_t)3; }
 
+/* All lanes that there is room for. */
+static uint64_t block_bytes(const segment *seg, int32_t i) { return seg->p->block_bytes[i] * seg->bucket; }
+
 braid_status segment_poison(braid_session *s, segment *seg, braid_error *err) {
-    for (int32_t i = 0; i < seg->p->n_blocks; i++) TRY(fill(s, &seg->blocks[i], seg->p->block_bytes[i], err));
+    for (int32_t i = 0; i < seg->p->n_blocks; i++) TRY(fill(s, &seg->blocks[i], block_bytes(seg, i), err));
     return fill(s, &seg->io, io_bytes(seg), err);
 }
 
@@ -25,6 +28,11 @@ typedef struct picture {
 
 static void own(picture *c, uint64_t begin, uint64_t bytes) {
     for (uint64_t i = begin; i < begin + bytes && i < c->bytes; i++) c->owned[i] = 1;
+}
+
+/* The lanes of this run: nothing may be written behind them. */
+static void own_lanes(picture *c, uint64_t begin, const storage *x, uint32_t lanes) {
+    for (uint32_t lane = 0; lane < lanes; lane++) own(c, begin + lane * x->stride, x->bytes);
 }
 
 static braid_status picture_new(braid_session *s, const gpu_buffer *b, uint64_t bytes, arena *memory, picture *out,
@@ -46,18 +54,19 @@ static braid_status check_all(braid_session *s, segment *seg, arena *memory, bra
     const plan *p = seg->p;
     picture c;
     for (int32_t b = 0; b < p->n_blocks; b++) {
-        TRY(picture_new(s, &seg->blocks[b], p->block_bytes[b], memory, &c, err));
+        TRY(picture_new(s, &seg->blocks[b], block_bytes(seg, b), memory, &c, err));
         for (int32_t i = 0; i < p->n_storages; i++) {
             const storage *x = &p->storages[i];
             bool here = x->kind == STORAGE_ARENA && x->alias == i && x->first <= x->last && x->index == (uint32_t)b;
-            if (here) own(&c, x->offset, x->bytes);
+            if (here) own_lanes(&c, x->offset * seg->bucket, x, s->lanes);
         }
         TRY(check(s, &c, "an arena block", err));
     }
     TRY(picture_new(s, &seg->io, io_bytes(seg), memory, &c, err));
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
-        if (seg->input_uploaded[i]) own(&c, seg->input_offset[i], p->storages[seg->g->inputs[i]].bytes);
-    for (int32_t i = 0; i < p->n_outputs; i++) own(&c, seg->output_offset[i], p->storages[p->outputs[i]].bytes);
+        if (seg->input_uploaded[i]) own(&c, seg->input_offset[i], p->storages[seg->g->inputs[i]].stride * seg->bucket);
+    for (int32_t i = 0; i < p->n_outputs; i++)
+        own_lanes(&c, seg->output_offset[i], &p->storages[p->outputs[i]], s->lanes);
     return check(s, &c, "inputs and outputs", err);
 }
 

@@ -66,4 +66,18 @@ void draft_finish(draft *);
 /* Evaluates the graph of a model: content by value number. noise > 0: every rounding is disturbed (seeded by it). */
 braid_status reference_run(draft *, const graph *, tensor *const *inputs, int noise, arena *, tensor ***out, braid_error *err);
 
+/* ---- what is wrong with a draft */
+typedef struct finding {
+    char text[800];
+    int output; /* -1: all of them */
+} finding;
+/* Returns true. */
+bool finding_set(finding *, int output, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* lanes.c: `runs` runs of one session with random lanes. True: one of them is not what its lanes alone give. */
+typedef struct lanes_total {
+    unsigned long long runs, lanes, unlike; /* unlike: refused, as the lanes' outputs have unlike shapes */
+} lanes_total;
+bool lanes_try(draft *, braid_device *, int runs, lanes_total *, finding *);
+
 #endif

@@ -1,12 +1,14 @@
 /*
  * random_graphs.c: random graphs on the device against the CPU reference.
  *
- *     random_graphs [--seed S] [--count N] [--nodes N] [--device NAME] [--seconds N]
+ *     random_graphs [--seed S] [--count N] [--nodes N] [--device NAME] [--seconds N] [--lanes RUNS]
  *
  * Each graph runs on the device as planned (twice: the same bits), with memory poisoned, storages apart and waves reversed
  * (the same bits, nothing written outside a tensor), without fusion, and, with named dims, under two sets of shapes.
  * Results are compared with the operators' CPU meaning, computed node by node. How far they may be apart is measured: the
  * reference runs again with every rounding disturbed. A graph that fails is reduced and printed.
+ *
+ * With --lanes each graph runs RUNS times with random lanes instead, against runs of each lane alone (random_lanes.c).
  */
 #include <math.h>
 #include <signal.h>
@@ -34,6 +36,8 @@ static struct {
 
 static braid_device *device;
 static bool quiet;
+static int lane_runs; /* for each graph; 0: no lanes, the device against the reference */
+static lanes_total with_lanes;
 
 /* -------------------------------------------------------------------------------------------------- running */
 
@@ -76,13 +80,7 @@ static braid_session *open_session(const braid_model *m, bool no_fuse, run_resul
 
 /* ------------------------------------------------------------------------------------------------ comparing */
 
-typedef struct finding {
-    char text[800];
-    int output; /* -1: all of them */
-} finding;
-
-static bool found(finding *f, int output, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static bool found(finding *f, int output, const char *format, ...) {
+bool finding_set(finding *f, int output, const char *format, ...) {
     va_list list;
     va_start(list, format);
     vsnprintf(f->text, sizeof f->text, format, list);
@@ -90,6 +88,7 @@ static bool found(finding *f, int output, const char *format, ...) {
     f->output = output;
     return true;
 }
+#define found finding_set
 
 static bool same_bits(const draft *d, const run_result *a, const run_result *b, const char *what, finding *f) {
     if (a->status != b->status) return found(f, -1, "%s: %s", what, b->message);
@@ -277,8 +276,8 @@ static bool try_symbolic(draft *d, const oracle *o, finding *f) {
     return bad;
 }
 
-/* True: something is wrong with this draft. */
-static bool try_draft(draft *d, finding *f) {
+/* The device against the reference. */
+static bool try_reference(draft *d, finding *f) {
     static run_result r;
     braid_error err = {0};
     if (!d->n_outputs) return false;
@@ -315,6 +314,11 @@ static bool try_draft(draft *d, finding *f) {
     arena_free(memory);
     braid_model_free(m);
     return bad;
+}
+
+/* True: something is wrong with this draft. */
+static bool try_draft(draft *d, finding *f) {
+    return lane_runs ? lanes_try(d, device, lane_runs, &with_lanes, f) : try_reference(d, f);
 }
 
 /* ------------------------------------------------------------------------------------------------- reducing */
@@ -432,8 +436,19 @@ static void count_operators(const draft *d) {
     }
 }
 
+/* Once a minute, for long runs. */
+static void print_lanes(bool now) {
+    static uint64_t last;
+    if (!lane_runs || (!now && clock_ns() - last < 60000000000u)) return;
+    last = clock_ns();
+    printf("%u graphs, %llu runs with lanes (%llu lanes, %llu runs refused for unlike shapes), %u graphs failed\n", total.graphs,
+           with_lanes.runs, with_lanes.lanes, with_lanes.unlike, total.failed);
+    fflush(stdout);
+}
+
 static void print_counts(void) {
     unsigned kinds = 0;
+    print_lanes(true);
     while (kinds < COUNT_OF(operators) && operators[kinds].name) kinds++;
     printf("\n%u graphs, %u nodes of %u operators, %u device steps, %u host steps, %u failed; %u with named dims (second shapes: "
            "%u computed, %u refused); %u overflow\n",
@@ -451,6 +466,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--count") == 0) count = strtoull(argv[i + 1], NULL, 0);
         else if (strcmp(argv[i], "--nodes") == 0) nodes = strtoull(argv[i + 1], NULL, 0);
         else if (strcmp(argv[i], "--seconds") == 0) seconds = strtoull(argv[i + 1], NULL, 0);
+        else if (strcmp(argv[i], "--lanes") == 0) lane_runs = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--device") == 0) options.select = argv[i + 1];
     }
     braid_error err = {0};
@@ -475,6 +491,7 @@ int main(int argc, char **argv) {
             report(d, &f);
         }
         arena_free(d->memory);
+        print_lanes(false);
     }
     print_counts();
     free(d);
