@@ -56,9 +56,10 @@ typedef struct figures {
 static braid_status run_timed(const work *w, samples *s, braid_error *err) {
     memcpy(w->out, w->form, w->n_out * sizeof *w->out);
     uint64_t start = cli_clock_ns();
-    TRY(braid_session_run(w->e->session, w->lanes, w->in, w->n_in, w->out, w->n_out, err));
+    braid_status status = braid_session_run(w->e->session, w->lanes, w->in, w->n_in, w->out, w->n_out, err);
     double wall = (double)(cli_clock_ns() - start) / 1e6;
     for (size_t i = 0; i < w->n_out; i++) tensor_drop(&w->out[i]);
+    TRY(status);
     return s ? samples_add(s, wall, (double)braid_session_device_ns(w->e->session) / 1e6, err) : BRAID_OK;
 }
 
