@@ -57,7 +57,11 @@ static const row rows[] = {
     {"shared", 0, "NAME", RUN, LIST, AT(shared), "this input is the same for all lanes"},
     {"lane", 0, "NAME", RUN, LIST, AT(lane_inputs), "this input's first axis is that of the lanes"},
     {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
-     "N inferences in one run, each with its own inputs; several N: a table, time(N)/time(1) included"},
+     "N inferences in one run, each with its own inputs;\n"
+     "several N, such as 1,8,64 or 1,2,4,...,256: a table, time(N)/time(1) included"},
+    {"against", 0, "BATCHED", BENCH, TEXT, AT(against),
+     "also the same work as one batch, through this model: its inputs have N where the\n"
+     "model's first dimension is 1, or one more axis in front; N may be fixed or a symbol"},
     {"lanes", 'n', "N", PROFILE, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3)"},
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
@@ -219,18 +223,35 @@ braid_status args_parse(const cli_command *command, int argc, char **argv, cli_o
     return take_positional(command, argc, argv, o, err);
 }
 
+/* Continues the list by the factor of its last two numbers, as far as below `last`. */
+static bool fill_between(uint32_t *out, size_t capacity, size_t *count, uint32_t last) {
+    uint32_t a = *count > 1 ? out[*count - 2] : 0, b = *count ? out[*count - 1] : 0;
+    if (a == 0 || b <= a || b % a || last <= b) return false;
+    for (uint64_t n = (uint64_t)b * (b / a); n < last && *count < capacity; n *= b / a) out[(*count)++] = (uint32_t)n;
+    return true;
+}
+
+static bool read_number(const char **at, uint32_t *out) {
+    char *end;
+    long long n = **at >= '0' && **at <= '9' ? strtoll(*at, &end, 10) : 0;
+    if (n < 1 || n > LANES_TOP || (*end && *end != ',')) return false;
+    *out = (uint32_t)n;
+    *at = end;
+    return true;
+}
+
 braid_status args_lanes(const char *text, uint32_t *out, size_t capacity, size_t *count, braid_error *err) {
     const char *at = text;
     for (*count = 0;; at++) {
-        char *end;
-        long long n = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : 0;
-        if (n < 1 || n > LANES_TOP || (*end && *end != ','))
+        uint32_t n = 0;
+        bool dots = capacity > 1 && !strncmp(at, "...,", 4);
+        if (dots) at += 4;
+        if (!read_number(&at, &n) || (dots && !fill_between(out, capacity, count, n)))
             return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is not a number from 1 to %d%s", text, LANES_TOP,
-                             capacity > 1 ? ", or several with commas" : "");
+                             capacity > 1 ? ", or several with commas, or such as 1,2,...,64" : "");
         if (*count == capacity) return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is more than %zu number%s", text, capacity,
                                                  capacity > 1 ? "s" : "");
-        out[(*count)++] = (uint32_t)n;
-        at = end;
+        out[(*count)++] = n;
         if (!*at) return BRAID_OK;
     }
 }

@@ -4,7 +4,7 @@
  *     main.c   the table of commands        args.c    the table of options, help
  *     CMD.c    run check info bench profile devices ops
  *     input.c  NAME=FILE, literals, random  engine.c  options -> device, model, session
- *     lanes.c  several lanes in one run
+ *     lanes.c  several lanes in one run        bench_*.c  the parts of bench, bench.h
  *     tensor.c host tensors                 value.c   single elements as numbers
  *     npy.c tensor_pb.c image.c             file formats        compare.c  got against expected
  *
@@ -35,7 +35,7 @@ typedef struct cli_list {
 typedef struct cli_options {
     const char *model, *dataset; /* positional */
     cli_list inputs, shared, lane_inputs, dims, shapes, randoms;
-    const char *lanes, *outputs, *output_dir, *device, *cache_dir, *external_root, *labels, *trace;
+    const char *lanes, *outputs, *output_dir, *device, *cache_dir, *external_root, *labels, *trace, *against;
     const char *layout, *resize, *channels, *mean, *std;
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
@@ -67,7 +67,8 @@ int cmd_ops(const cli_options *);
 braid_status args_parse(const cli_command *, int argc, char **argv, cli_options *out, bool *help, braid_error *err);
 void args_free(cli_options *);
 void args_help(const cli_command *, FILE *);
-/* "1,2,4" as numbers of lanes, each from 1 to LANES_TOP; *count is at most `capacity`. */
+/* "1,2,4" as numbers of lanes, each from 1 to LANES_TOP; *count is at most `capacity`. When there may be several,
+   "A,B,...,Z" goes on by factors of B/A up to Z, which is always the last. */
 enum { LANES_TOP = 1000000 };
 braid_status args_lanes(const char *text, uint32_t *out, size_t capacity, size_t *count, braid_error *err);
 
@@ -184,8 +185,9 @@ braid_status lanes_load(const braid_model *, const cli_options *, lane_inputs *,
 uint32_t lanes_in_round(const lane_inputs *);
 /* The inputs from lane `first` on, borrowed. */
 void lanes_slice(const lane_inputs *, size_t first, braid_tensor *in);
-/* Gives each of `lanes` lanes its own copy of one lane's inputs. */
-braid_status lanes_spread(braid_tensor *in, size_t n_in, uint32_t lanes, braid_error *err);
+/* Makes `lanes` lanes of the inputs that inputs_load gave: copies of what was given, random values that differ. */
+braid_status lanes_spread(const braid_model *, const cli_options *, braid_tensor *in, size_t n_in, uint32_t lanes,
+                          braid_error *err);
 /* Runs all lanes, in rounds when there are many. */
 braid_status lanes_run(engine *, const cli_options *, const lane_inputs *, braid_tensor *out, size_t n_out,
                        braid_error *err);

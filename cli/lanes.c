@@ -226,19 +226,37 @@ void lanes_slice(const lane_inputs *l, size_t first, braid_tensor *in) {
     }
 }
 
-/* ---- the same inputs in every lane */
+/* ---- inputs of bench and profile */
 
-braid_status lanes_spread(braid_tensor *in, size_t n_in, uint32_t lanes, braid_error *err) {
+/* A value that was given, in each lane. */
+static braid_status copy_lane(braid_tensor *t, uint32_t lanes, braid_error *err) {
+    size_t one, whole;
+    TRY(lane_size(t, &one, err));
+    if (__builtin_mul_overflow(one, lanes, &whole)) return cli_error(err, BRAID_LIMIT, "too many lanes");
+    char *grown = realloc(t->data, whole + 1);
+    if (!grown) return cli_error(err, BRAID_HOST_MEMORY, "no memory for %zu bytes", whole);
+    t->data = grown;
+    t->bytes = whole;
+    for (uint32_t lane = 1; lane < lanes; lane++) memcpy(grown + lane * one, grown, one);
+    return BRAID_OK;
+}
+
+braid_status lanes_spread(const braid_model *model, const cli_options *o, braid_tensor *in, size_t n_in, uint32_t lanes,
+                          braid_error *err) {
+    cli_options mine = *o;
+    mine.random_all = mine.quiet = true;
     for (size_t i = 0; lanes > 1 && i < n_in; i++) {
-        size_t one = in[i].bytes, whole;
-        if (in[i].type == BRAID_STRING)
-            return cli_error(err, BRAID_UNSUPPORTED, "input '%s': strings in several lanes", in[i].name);
-        if (__builtin_mul_overflow(one, lanes, &whole)) return cli_error(err, BRAID_LIMIT, "too many lanes");
-        char *grown = realloc(in[i].data, whole + 1);
-        if (!grown) return cli_error(err, BRAID_HOST_MEMORY, "no memory for %zu bytes", whole);
-        in[i].data = grown;
-        in[i].bytes = whole;
-        for (uint32_t lane = 1; lane < lanes; lane++) memcpy(grown + lane * one, grown, one);
+        braid_tensor all = {0};
+        bool given = input_times(model, o, i) > 0;
+        braid_status status = given ? copy_lane(&in[i], lanes, err) : load_lanes(model, &mine, i, true, lanes, &all, err);
+        if (status != BRAID_OK) {
+            tensor_drop(&all);
+            return cli_within(err, status, "input '%s'", in[i].name);
+        }
+        if (given) continue;
+        all.name = in[i].name;
+        tensor_drop(&in[i]);
+        in[i] = all;
     }
     return BRAID_OK;
 }
@@ -272,7 +290,8 @@ static braid_status run_some(engine *e, const lane_inputs *l, size_t first, size
     for (size_t i = 0; i < n_out; i++) part[i] = (braid_tensor){.name = out[i].name};
     braid_status status = braid_session_run(e->session, n, in, l->n_in, part, n_out, err);
     if (status != BRAID_OK && n < l->lanes) status = cli_within(err, status, "lanes %zu to %zu", first, first + n - 1);
-    for (size_t i = 0; i < n_out; i++) {
+    bool ran = status == BRAID_OK;
+    for (size_t i = 0; ran && i < n_out; i++) {
         if (status == BRAID_OK && (status = keep_output(&part[i], first, n, l->lanes, &out[i], err)) != BRAID_OK)
             status = cli_within(err, status, "output '%s'", out[i].name);
         tensor_drop(&part[i]);

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-static void print_table(const braid_step_time *steps, size_t count, uint32_t lanes, uint64_t device_ns) {
+static void print_table(const braid_step_time *steps, size_t count, uint32_t lanes, const braid_run_times *run) {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) sum += steps[i].time_ns;
     printf("%5s %10s %6s  %-22s %-18s %9s %8s  %s\n", "wave", "us", "%", "kernel", "operator", "GFLOP/s", "GB/s",
@@ -16,8 +16,9 @@ static void print_table(const braid_step_time *steps, size_t count, uint32_t lan
                sum ? 100.0 * (double)s->time_ns / (double)sum : 0, s->kernel, s->op, (double)s->flops / ns,
                (double)s->bytes / ns, s->node);
     }
-    printf("%zu steps, %u lane%s, %.3f ms in steps, %.3f ms on the device\n", count, lanes, lanes > 1 ? "s" : "",
-           (double)sum / 1e6, (double)device_ns / 1e6);
+    printf("%zu steps, %u lane%s, %.3f ms in steps, %.3f ms on the device: upload %.3f ms, download %.3f ms\n", count,
+           lanes, lanes > 1 ? "s" : "", (double)sum / 1e6, (double)run->device_ns / 1e6, (double)run->upload_ns / 1e6,
+           (double)run->download_ns / 1e6);
 }
 
 /* One row per kernel, the slowest first. */
@@ -88,16 +89,37 @@ static braid_status write_trace(const char *path, const braid_step_time *steps, 
     return failed ? cli_error(err, BRAID_IO, "%s: cannot write the trace", path) : BRAID_OK;
 }
 
+/* The steps of a run with its copies around them, where it has some. */
+static size_t with_copies(const braid_step_time *steps, size_t count, const braid_run_times *run, braid_step_time *out) {
+    const braid_step_time in = {.node = "", .op = "copy", .kernel = "upload", .time_ns = run->upload_ns};
+    const braid_step_time back = {.node = "", .op = "copy", .kernel = "download", .time_ns = run->download_ns,
+                                  .start_ns = run->device_ns - run->download_ns,
+                                  .wave = count ? steps[count - 1].wave : 0};
+    size_t n = 0;
+    if (in.time_ns) out[n++] = in;
+    memcpy(out + n, steps, count * sizeof *steps);
+    n += count;
+    if (back.time_ns) out[n++] = back;
+    return n;
+}
+
 static braid_status show(const cli_options *o, const engine *e, uint32_t lanes, braid_error *err) {
     const braid_step_time *steps = NULL;
+    braid_run_times run;
     size_t count = braid_session_profile(e->session, &steps);
+    braid_session_times(e->session, &run);
+    braid_step_time *all = calloc(count + 2, sizeof *all);
+    if (!all) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+    size_t n = with_copies(steps, count, &run, all);
     if (o->json) {
-        print_json(steps, count);
+        print_json(all, n);
     } else {
-        print_table(steps, count, lanes, braid_session_device_ns(e->session));
-        print_shares(steps, count);
+        print_table(steps, count, lanes, &run);
+        print_shares(all, n);
     }
-    return o->trace ? write_trace(o->trace, steps, count, err) : BRAID_OK;
+    braid_status status = o->trace ? write_trace(o->trace, all, n, err) : BRAID_OK;
+    free(all);
+    return status;
 }
 
 static braid_status run_all(const cli_options *o, engine *e, uint32_t lanes, const braid_tensor *in, size_t n_in,
@@ -128,7 +150,7 @@ static braid_status profile(const cli_options *o, engine *e, braid_error *err) {
     TRY(inputs_load(e->model, o, 0, true, &in, &n_in, err));
     engine_plan plan = {.profile = true, .inputs = in, .n_inputs = n_in, .lanes_max = lanes};
     braid_status status = engine_open(e, o, err);
-    if (status == BRAID_OK) status = lanes_spread(in, n_in, lanes, err);
+    if (status == BRAID_OK) status = lanes_spread(e->model, o, in, n_in, lanes, err);
     if (status == BRAID_OK) status = engine_session(e, o, &plan, err);
     if (status == BRAID_OK) status = run_all(o, e, lanes, in, n_in, err);
     if (status == BRAID_OK) status = show(o, e, lanes, err);

@@ -25,13 +25,45 @@ import sys
 figures = json.load(open(sys.argv[1]))
 for f in figures if isinstance(figures, list) else [figures]:
     print(type(figures).__name__, f["lanes"], f["runs"], f.get("time_over_one_lane", "no ratio") != 0,
-          all(f[name] > 0 for name in ("wall_p50_ms", "wall_p99_ms", "items_per_s")), "device_p50_ms" in f)
+          all(f[name] > 0 for name in ("wall_p50_ms", "wall_p99_ms", "items_per_s")),
+          all((f[f"{name}_p50_ms"] is None) == (f["device_p50_ms"] is None) for name in ("upload", "compute", "download")),
+          (f["compute_p50_ms"] or 0) <= (f["device_p50_ms"] or 0))
 END2
 for lanes in 1,2,9 4; do
     "$BRAID" bench "$model" -n $lanes --runs 3 --json -q >lanes.json
     "$PYTHON" lanes.py lanes.json
 done
-"$BRAID" bench "$model" -n 1,3 --runs 3 -q | tail -n +2 | sed 's/[0-9][0-9]*\.[0-9]*/T/g; s/  */ /g'
-"$BRAID" bench "$model" -n 2,3 --runs 3 -q --device host | tail -n +2 | sed 's/[0-9][0-9]*\.[0-9]*/T/g; s/  */ /g'
-"$BRAID" bench "$model" -n 3 --runs 3 -q --device host | head -1 | sed 's/.*: //'
-for wrong in 0 1,,2 x 1000001 -1 ''; do braid bench "$model" -n "$wrong" --device host; done
+figures() { sed "s|$ROOT/||g; s/[0-9][0-9]*\.[0-9][0-9]*/T/g; s/  */ /g"; }
+"$BRAID" bench "$model" -n 1,3 --runs 3 -q | tail -n +2 | figures
+"$BRAID" bench "$model" -n 2,3 --runs 3 -q --device host | tail -n +2 | figures
+"$BRAID" bench "$model" -n 3 --runs 3 -q --device host | figures
+"$BRAID" bench "$model" -n 3 --runs 3 -q | figures | sed 's/ on .*:/:/'
+for lanes in 1,2,...,16 1,3,...,20 2,4,...,5,6; do
+    echo $lanes: $("$BRAID" bench "$model" -n $lanes --runs 1 -q --device host | awk '$1 + 0 > 0 { print $1 }')
+done
+for wrong in 0 1,,2 x 1000001 -1 '' 1,...,8 2,3,...,9 ...,4 1,2,... 1,2,...,2 2,1,...,4; do
+    braid bench "$model" -n "$wrong" --device host
+done
+# the same work as a batch: dims 0 = 1 or none, fixed or free; only numbers that fit the file
+m=$ROOT/tests/cli/models
+cat >against.py <<'END3'
+import json
+import sys
+
+for f in json.load(open(sys.argv[1])):
+    batch = f["against"]
+    print(f["lanes"], batch and [batch["runs"], batch["difference"], batch["wall_p50_ms"] > 0, batch["batch_over_lanes"] > 0,
+                                 batch["model"].rsplit("/")[-1]])
+END3
+for pair in row1:rowN row:rowN row:row4 row1:row4; do
+    echo $pair
+    "$BRAID" bench "$m/${pair%:*}.onnx" -n 1,4 --runs 2 -q --json --against "$m/${pair#*:}.onnx" >against.json
+    "$PYTHON" against.py against.json
+done
+"$BRAID" bench "$m/row1.onnx" -n 1,4 --runs 2 -q --against "$m/row4.onnx" --device host | tail -n +2 | figures
+"$BRAID" bench "$m/rowN.onnx" --dim N=1 -n 4 --runs 2 -q --against "$m/rowN.onnx" --device host | figures
+braid bench "$m/row1.onnx" -n 1,2 --runs 2 --device host --against "$m/row4.onnx"
+braid bench "$m/row1.onnx" -n 4 --device host --against "$m/nchw.onnx"
+braid bench "$m/row1.onnx" -n 4 --device host --against "$m/names.onnx"
+braid bench "$m/row1.onnx" -n 4 --device host --against missing.onnx
+braid bench "$m/text.onnx" -n 2 --device host --input s=a,b

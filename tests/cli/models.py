@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes models/*.onnx: models without nodes whose outputs are their inputs. Run by hand; the files are committed."""
+"""Writes models/*.onnx, most without nodes: outputs are inputs. Run by hand; the files are committed."""
 import pathlib
 
 from onnx import TensorProto as T, helper
@@ -30,3 +30,18 @@ unknown = helper.make_graph([helper.make_node("Frobnicate", ["x"], ["y"], "first
                             [helper.make_tensor_value_info("w", T.FLOAT, [2])])
 (HERE / "unknown.onnx").write_bytes(helper.make_model(unknown, ir_version=10, opset_imports=[
     helper.make_opsetid("", 21), helper.make_opsetid("org.example", 1)]).SerializeToString())
+
+
+def row(name, *batch):
+    """y = x * x + x of rows of three, alone or as a batch."""
+    ports = [helper.make_tensor_value_info(n, T.FLOAT, [*batch, 3]) for n in "xy"]
+    nodes = [helper.make_node("Mul", ["x", "x"], ["z"]), helper.make_node("Add", ["z", "x"], ["y"])]
+    graph = helper.make_graph(nodes, name, ports[:1], ports[1:])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+    (HERE / f"{name}.onnx").write_bytes(model.SerializeToString())
+
+
+row("row")
+row("row1", 1)
+row("row4", 4)
+row("rowN", "N")
