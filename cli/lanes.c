@@ -290,8 +290,7 @@ static braid_status run_some(engine *e, const lane_inputs *l, size_t first, size
     for (size_t i = 0; i < n_out; i++) part[i] = (braid_tensor){.name = out[i].name};
     braid_status status = braid_session_run(e->session, n, in, l->n_in, part, n_out, err);
     if (status != BRAID_OK && n < l->lanes) status = cli_within(err, status, "lanes %zu to %zu", first, first + n - 1);
-    bool ran = status == BRAID_OK;
-    for (size_t i = 0; ran && i < n_out; i++) {
+    for (size_t i = 0; i < n_out; i++) {
         if (status == BRAID_OK && (status = keep_output(&part[i], first, n, l->lanes, &out[i], err)) != BRAID_OK)
             status = cli_within(err, status, "output '%s'", out[i].name);
         tensor_drop(&part[i]);

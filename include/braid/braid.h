@@ -277,9 +277,16 @@ typedef struct braid_tensor {
 /* Runs `lanes` independent inferences at once, 1 <= lanes <= lanes_max: output lane i is what the model makes of input
    lane i, bit for bit what a run of that lane alone gives. A tensor's dims are those of one lane; its lanes lie
    lane_stride bytes apart (0: one behind the other), or are one and the same with BRAID_TENSOR_SHARED. Inputs are
-   matched by name; every model input is needed. Any of the session's outputs may be asked for. */
+   matched by name; every model input is needed. Any of the session's outputs may be asked for.
+
+   A lane whose data the model cannot take (INDEX: an index out of range) fails alone. The call then returns the status
+   of the first lane that failed, with its number in the message, and yet delivers every output, OWNED ones too: the
+   failed lanes' part is zeros, the others' is what it would be without them. braid_session_lane_status tells which are
+   which. Where all lanes fail, or one of one, or the error is not a lane's own, no output is delivered. */
 BRAID_API braid_status braid_session_run(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
                                          braid_tensor *out, size_t n_out, braid_error *err);
+/* How a lane of the last run fared; OK exactly when its outputs were delivered. ARGUMENT: that run had no such lane. */
+BRAID_API braid_status braid_session_lane_status(const braid_session *, size_t lane);
 BRAID_API void braid_tensor_free(braid_tensor *);
 
 /* What the engine did with the model and why, as text; free with braid_text_free. */

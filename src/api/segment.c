@@ -260,14 +260,14 @@ static braid_status export_outputs(stage *st, segment *seg, place *places, arena
     return BRAID_OK;
 }
 
-static braid_status check_errors(const segment *seg, uint32_t lanes, braid_error *err) {
-    for (uint32_t lane = 0; lane < lanes; lane++) {
+static braid_status check_errors(braid_session *s, const segment *seg, braid_error *err) {
+    for (uint32_t lane = 0; lane < s->lanes; lane++) {
         uint32_t failed = error_words(seg)[lane];
         char title[256];
         if (failed == UINT32_MAX) continue;
-        node_title(seg->g->nodes[failed], title);
-        return lanes == 1 ? error_set(err, BRAID_INDEX, "%s: an index is out of range", title)
-                          : error_set(err, BRAID_INDEX, "lane %u: %s: an index is out of range", lane, title);
+        braid_error why = {0};
+        error_set(&why, BRAID_INDEX, "%s: an index is out of range", node_title(seg->g->nodes[failed], title));
+        TRY(lane_fail(s, lane, &why, err));
     }
     return BRAID_OK;
 }
@@ -307,7 +307,7 @@ static braid_status run_device(braid_session *s, stage *st, segment *seg, place 
     s->spent.device_ns += now.device_ns;
     s->spent.upload_ns += now.upload_ns;
     s->spent.download_ns += now.download_ns;
-    TRY(check_errors(seg, s->lanes, err));
+    TRY(check_errors(s, seg, err));
     TRY(profile_steps(s, seg, err));
     return export_outputs(st, seg, places, memory, err);
 }
@@ -345,37 +345,50 @@ static braid_status lane_inputs(const node *n, const place *const *from, uint32_
     return BRAID_OK;
 }
 
-braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,
-                             braid_error *err) {
-    if (lane == 0) {
-        tensor *t = arena_copy(memory, result, sizeof *result);
-        size_t whole;
-        if (!t || !size_mul(result->bytes, lanes, &whole) || !(t->data = arena_alloc(memory, whole + 1)))
-            return error_memory(err);
-        *to = (place){.host = t, .stride = result->bytes};
+static braid_status run_lane(braid_session *s, stage *st, const node *n, const tensor *const *in, tensor **out,
+                             uint32_t lane, arena *memory, braid_error *err) {
+    braid_error why = {0};
+    char title[256];
+    if (op_eval(st->g, n, memory, in, out, &why) == BRAID_OK) return BRAID_OK;
+    error_within(&why, why.status, "%s", node_title(n, title));
+    return lane_fail(s, lane, &why, err);
+}
+
+static braid_status keep_lane(const braid_session *s, const node *n, tensor *const *out, uint32_t lane, place *places,
+                              arena *memory, braid_error *err) {
+    char title[256];
+    for (int k = 0; k < n->n_out; k++) {
+        if (n->out[k] < 0) continue;
+        braid_status status = place_keep_lane(s->lanes, lane, out[k], &places[n->out[k]], memory, err);
+        if (status != BRAID_OK) return error_within(err, status, "%s", node_title(n, title));
     }
-    if (!tensor_type_equal(&to->host->type, &result->type))
-        return error_set(err, BRAID_UNSUPPORTED, "lane %u gives another shape than lane 0", lane);
-    if (result->bytes) memcpy((uint8_t *)to->host->data + lane * result->bytes, result->data, result->bytes);
     return BRAID_OK;
 }
 
+/* Lanes that failed are passed over: what they would make is zeros. */
 static braid_status run_lanes(braid_session *s, stage *st, const node *n, const place *const *from, const tensor **in,
                               place *places, arena *memory, braid_error *err) {
     tensor **out = arena_array(memory, (size_t)n->n_out + 1, sizeof *out);
     if (!out) return error_memory(err);
-    bool varies = false;
-    for (int k = 0; k < n->n_in; k++) varies = varies || (from[k] && from[k]->stride);
-    for (uint32_t lane = 0; lane < (varies ? s->lanes : 1); lane++) {
+    for (uint32_t lane = 0; lane < s->lanes; lane++) {
+        if (!lane_good(s, lane)) continue;
         TRY(lane_inputs(n, from, lane, in, memory, err));
-        TRY(op_eval(st->g, n, memory, in, out, err));
-        for (int k = 0; k < n->n_out; k++) {
-            if (n->out[k] < 0) continue;
-            place *to = &places[n->out[k]];
-            if (varies) TRY(place_keep_lane(s->lanes, lane, out[k], to, memory, err));
-            else *to = (place){.host = out[k]};
-        }
+        TRY(run_lane(s, st, n, in, out, lane, memory, err));
+        if (lane_good(s, lane)) TRY(keep_lane(s, n, out, lane, places, memory, err));
     }
+    return BRAID_OK;
+}
+
+/* A step whose inputs are the same for every lane. */
+static braid_status run_shared(stage *st, const node *n, const tensor *const *in, place *places, arena *memory,
+                               braid_error *err) {
+    char title[256];
+    tensor **out = arena_array(memory, (size_t)n->n_out + 1, sizeof *out);
+    if (!out) return error_memory(err);
+    braid_status status = op_eval(st->g, n, memory, in, out, err);
+    if (status != BRAID_OK) return error_within(err, status, "%s", node_title(n, title));
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0) places[n->out[k]] = (place){.host = out[k]};
     return BRAID_OK;
 }
 
@@ -397,8 +410,11 @@ static braid_status run_node(braid_session *s, stage *st, int32_t i, place *plac
         in[k] = places[v].host;
         from[k] = &places[v];
     }
+    bool varies = false;
+    for (int k = 0; k < n->n_in; k++) varies = varies || (from[k] && from[k]->stride);
     uint64_t start = clock_ns();
-    TRY(run_lanes(s, st, n, from, in, places, memory, err));
+    if (varies) TRY(run_lanes(s, st, n, from, in, places, memory, err));
+    else TRY(run_shared(st, n, in, places, memory, err));
     if (!s->profile) return BRAID_OK;
     return session_add_time(s, (braid_step_time){.node = n->name, .op = n->type, .kernel = "host", .start_ns = start,
                                                  .time_ns = clock_ns() - start}, err);
@@ -406,10 +422,6 @@ static braid_status run_node(braid_session *s, stage *st, int32_t i, place *plac
 
 braid_status segment_run(braid_session *s, stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
     if (!seg->on_host) return run_device(s, st, seg, places, memory, err);
-    for (int32_t i = 0; i < seg->n_nodes; i++) {
-        char title[256];
-        braid_status status = run_node(s, st, seg->nodes[i], places, memory, err);
-        if (status != BRAID_OK) return error_within(err, status, "%s", node_title(st->g->nodes[seg->nodes[i]], title));
-    }
+    for (int32_t i = 0; i < seg->n_nodes; i++) TRY(run_node(s, st, seg->nodes[i], places, memory, err));
     return BRAID_OK;
 }

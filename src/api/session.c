@@ -153,6 +153,7 @@ void braid_session_free(braid_session *s) {
     weights_free(s->weights);
     arena_free(s->memory);
     mem_free(s->times);
+    mem_free(s->log_lanes.status);
     braid_model_free(s->model);
     device_unref(s->device);
     pthread_mutex_destroy(&s->lock);
@@ -314,8 +315,11 @@ static braid_status deliver(braid_session *s, int32_t i, place *from, braid_tens
     } else if (room < whole) {
         return error_set(err, BRAID_SHAPE, "output '%s': the buffer has %zu bytes, %zu are needed", to->name, room, whole);
     }
-    for (uint32_t lane = 0; needed && lane < s->lanes; lane++)
-        memcpy((uint8_t *)to->data + lane * stride, (const uint8_t *)t->data + lane * from->stride, needed);
+    for (uint32_t lane = 0; needed && lane < s->lanes; lane++) {
+        uint8_t *at = (uint8_t *)to->data + lane * stride;
+        if (lane_good(s, lane)) memcpy(at, (const uint8_t *)t->data + lane * from->stride, needed);
+        else memset(at, 0, needed);
+    }
     to->bytes = whole;
     to->lane_stride = s->lanes > 1 ? stride : 0;
     return BRAID_OK;
@@ -323,43 +327,20 @@ static braid_status deliver(braid_session *s, int32_t i, place *from, braid_tens
 
 /* ---------------------------------------------------------------------------------------------------- run */
 
-/* One lane after the other, for graphs whose shapes depend on data and so may differ between lanes. */
-static braid_status run_serial(braid_session *s, const place *inputs, place *outputs, arena *memory, braid_error *err) {
-    uint32_t lanes = s->lanes;
-    place *in = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *in);
-    place *out = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *out);
-    if (!in || !out) return error_memory(err);
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        for (int32_t i = 0; i < s->base->n_inputs; i++) {
-            if (!(in[i].host = arena_copy(memory, inputs[i].host, sizeof *in[i].host))) return error_memory(err);
-            if (inputs[i].stride) in[i].host->data = (uint8_t *)inputs[i].host->data + lane * inputs[i].stride;
-        }
-        stage *st;
-        s->lanes = 1;
-        TRY(stage_get(s, &s->stages, s->base, in, false, &st, err));
-        TRY(stage_run(s, st, in, out, memory, err));
-        for (int32_t i = 0; i < s->base->n_outputs; i++) {
-            TRY(place_to_host(s, &out[i].host->type, &out[i], memory, err));
-            TRY(place_keep_lane(lanes, lane, out[i].host, &outputs[i], memory, err));
-        }
-    }
-    s->lanes = lanes;
-    return BRAID_OK;
-}
-
 static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t n_in, braid_tensor *out, size_t n_out,
                                arena *memory, braid_error *err) {
     place *inputs = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *inputs);
     place *outputs = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *outputs);
     int32_t *wanted = arena_array(memory, n_out + 1, sizeof *wanted);
     if (!inputs || !outputs || !wanted) return error_memory(err);
+    TRY(lanes_begin(s, err));
     TRY(session_inputs(s, in, n_in, inputs, memory, err));
     for (size_t k = 0; k < n_out; k++) TRY(find_output(s, &out[k], k, &wanted[k], err));
     s->spent = (gpu_times){0};
     s->n_times = 0;
     stage *st;
     TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
-    if (st->rest && s->lanes > 1) TRY(run_serial(s, inputs, outputs, memory, err));
+    if (st->rest && s->lanes > 1) TRY(lanes_run_serial(s, inputs, outputs, memory, err));
     else TRY(stage_run(s, st, inputs, outputs, memory, err));
     for (size_t k = 0; k < n_out; k++) TRY(deliver(s, wanted[k], &outputs[wanted[k]], &out[k], memory, err));
     return BRAID_OK;
@@ -376,11 +357,23 @@ braid_status braid_session_run(braid_session *s, size_t lanes, const braid_tenso
     pthread_mutex_lock(&s->lock);
     s->lanes = (uint32_t)lanes;
     braid_status status = run_locked(s, in, n_in, out, n_out, memory, err);
-    s->lanes = 1;
-    pthread_mutex_unlock(&s->lock);
     for (size_t k = 0; status != BRAID_OK && k < n_out; k++)
         if (out[k].flags & BRAID_TENSOR_OWNED) braid_tensor_free(&out[k]);
+    s->run_status = status;
+    if (status == BRAID_OK) status = lanes_verdict(s, err);
+    s->lanes = 1;
+    pthread_mutex_unlock(&s->lock);
     arena_free(memory);
+    return status;
+}
+
+braid_status braid_session_lane_status(const braid_session *s, size_t lane) {
+    if (!s) return BRAID_ARGUMENT;
+    pthread_mutex_lock((pthread_mutex_t *)&s->lock);
+    braid_status status = lane >= s->log_lanes.lanes       ? BRAID_ARGUMENT
+                          : s->run_status != BRAID_OK ? s->run_status
+                                                      : s->log_lanes.status[lane];
+    pthread_mutex_unlock((pthread_mutex_t *)&s->lock);
     return status;
 }
 

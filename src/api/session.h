@@ -47,6 +47,15 @@ typedef struct place {
     uint64_t stride; /* bytes between lanes, on either side; 0: the same for all lanes */
 } place;
 
+/* ---- lanes that fail (lanes.c) */
+typedef struct lane_log {
+    uint32_t lanes;       /* of the run */
+    uint32_t failed;      /* how many so far */
+    uint32_t first;       /* the lowest of them, */
+    braid_error error;    /* and why */
+    braid_status *status; /* of each lane */
+} lane_log;
+
 /* ---- segments (segment.c): consecutive work of one kind. */
 typedef struct segment {
     bool on_host;
@@ -115,6 +124,8 @@ struct braid_session {
     uint64_t memory_budget; /* bytes one plan may take */
     uint32_t lanes_max;
     uint32_t lanes; /* of the run under way */
+    lane_log log_lanes;
+    braid_status run_status; /* of the last run as a whole */
     gpu_times spent; /* of the last run */
     braid_step_time *times;
     size_t n_times, cap_times;
@@ -124,6 +135,23 @@ struct braid_session {
 /* Checks the caller's tensors against the model and makes them places, by input number. */
 braid_status session_inputs(braid_session *, const braid_tensor *in, size_t n_in, place *places, arena *memory,
                             braid_error *err);
+
+/* ---- lanes.c */
+/* A run of s->lanes lanes begins: none has failed. */
+braid_status lanes_begin(braid_session *, braid_error *err);
+/* Is this lane of the run under way still in order. */
+bool lane_good(const braid_session *, uint32_t lane);
+/* Notes that a lane failed. OK while others go on; a status where the run ends: it was the last good lane, or this
+   status says nothing about the lane's data (memory, the device). */
+braid_status lane_fail(braid_session *, uint32_t lane, const braid_error *why, braid_error *err);
+/* After a run that went through: OK, or the error of the first lane that failed. */
+braid_status lanes_verdict(const braid_session *, braid_error *err);
+/* Runs one lane after the other, for graphs whose shapes depend on data. */
+braid_status lanes_run_serial(braid_session *, const place *inputs, place *outputs, arena *memory, braid_error *err);
+/* Takes one lane's result into a place for `lanes`: the first that comes makes the room, zeros, and the others must
+   have its shape. */
+braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,
+                             braid_error *err);
 
 /* ---- stage.c */
 /* Finds or makes the stage of `cache` for graph g with these inputs. baked: small integer inputs count as constants. */
@@ -144,9 +172,6 @@ braid_status segment_poison(braid_session *, segment *, braid_error *err);
 braid_status segment_check_poison(braid_session *, segment *, braid_error *err);
 /* Makes a value's host tensor from wherever it is. */
 braid_status place_to_host(braid_session *, const tensor_type *, place *, arena *memory, braid_error *err);
-/* Takes one lane's result into a place for `lanes`: lane 0 makes the room, the others must have its shape. */
-braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,
-                             braid_error *err);
 braid_status session_add_time(braid_session *, braid_step_time, braid_error *err);
 
 #endif

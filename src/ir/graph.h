@@ -6,6 +6,12 @@
  *
  * A graph and everything it points to lives in one arena, except constants' file-backed bytes.
  *
+ * Copies: a node with `copies` C > 1 stands for C nodes that differ in what they read. It applies its operator for every
+ * c < C: an input with C copies gives its c-th tensor, an input with one is shared by all; its outputs have C copies.
+ * Types are those of one copy, so that infer, eval and every rewrite of one node see no copies. braid.Stack makes C
+ * copies of C single inputs, braid.Unstack gives them back; both have one copy themselves. Graph inputs and outputs,
+ * constants and outer values have one copy.
+ *
  * A dim is an int64: a number >= 0, or a symbol (see dim_is_symbol). The same encoding serves the followed elements of
  * small integer tensors (value.known), which may be negative numbers; hence symbols sit far below any real value.
  */
@@ -108,6 +114,7 @@ typedef struct node {
     attribute *attributes;
     const program *epilogue; /* NULL: none */
     int n_root;              /* inputs that are the operator's own; = n_in without an epilogue */
+    int32_t copies;          /* the node stands for so many; 0 is 1 */
 } node;
 
 /* braid.Map: the node whose epilogue is its whole meaning. */
@@ -120,11 +127,21 @@ typedef struct value {
     value_kind kind;
     int32_t producer; /* node number, -1 */
     int32_t outer;    /* VALUE_OUTER: number in the parent graph */
+    int32_t copies;    /* so many tensors of the type; 0 is 1 */
     tensor_type type;
     tensor *constant;  /* VALUE_CONSTANT, or the folded content of a node output */
     int n_known;       /* followed elements of a small integer tensor, rank 0 or 1; -1: not followed */
     const int64_t *known; /* each a number or a symbol */
 } value;
+
+static inline int32_t node_copies(const node *n) { return n->copies > 1 ? n->copies : 1; }
+static inline int32_t value_copies(const value *v) { return v->copies > 1 ? v->copies : 1; }
+static inline bool node_is_stack(const node *n) {
+    return strcmp(n->domain, "braid") == 0 && strcmp(n->type, "Stack") == 0;
+}
+static inline bool node_is_unstack(const node *n) {
+    return strcmp(n->domain, "braid") == 0 && strcmp(n->type, "Unstack") == 0;
+}
 
 struct graph {
     arena *memory; /* not owned */
@@ -183,9 +200,11 @@ braid_status graph_verify(const graph *, braid_error *err);
  *     t: float32[1,3,N] = Relu(x) "node name"
  *     u: float32[1,3,N], v = Split(t, w) {axis = 1, list = [1, 2], mode = "linear", alpha = 0.5}
  *     z: ?[2,?0] = ai.onnx.ml:Scaler@3(u, -) {offset = floats [], k = tensor int64[2] {1, 2}} epilogue {1; 4 0 8 0} {0.5 0}
+ *     s: 64 x float32[8] = Relu(r)
  *     i = If(c) {then_branch = graph (){ o: float32[2] = outer w } -> (o), else_branch = graph (...) {...} -> (...)}
  *   } -> u, v as "result"
- * `-` is an absent input or output; `?0` a fresh symbol; `@3` the node's opset where it is not the graph's (other
+ * `64 x`: 64 copies, of the value and of the node that makes it (braid:Stack's own copies apart). `-` is an absent input
+ * or output; `?0` a fresh symbol; `@3` the node's opset where it is not the graph's (other
  * domains: where it is not 0). Names that are not plain stand in quotes; a name that is empty or not unique is followed
  * by `%number`. `epilogue {n_root; op a b c; ...} {float int; ...}`: instructions, then immediates. Types without a text form (sub-byte, float8,
  * complex) print as `hex "..."`. Large constants print as `constant <n bytes>` and do not parse. Followed elements are

@@ -3,7 +3,7 @@
  */
 #include "ir/lex.h"
 
-enum { DEPTH_MAX = 32 };
+enum { DEPTH_MAX = 32, COPIES_MAX = 1 << 24 };
 
 typedef struct scope {
     graph *g;
@@ -123,7 +123,15 @@ static braid_status parse_declaration(parser *p, scope *in, value_kind kind, int
         return error_within(p->l.err, lex_error(&p->l, "a new name"), "'%s' is defined twice", key);
     *out = graph_value(in->g, name, kind);
     TRY(add_key(p, in, *out, key));
-    return lex_accept(&p->l, ":") ? parse_type(p, &in->g->values[*out]->type) : BRAID_OK;
+    if (!lex_accept(&p->l, ":")) return BRAID_OK;
+    char digit = lex_peek(&p->l);
+    if (digit >= '0' && digit <= '9') {
+        int64_t copies;
+        TRY(lex_int(&p->l, 1, COPIES_MAX, &copies));
+        TRY(lex_expect(&p->l, "x"));
+        in->g->values[*out]->copies = (int32_t)copies;
+    }
+    return parse_type(p, &in->g->values[*out]->type);
 }
 
 /* ---- tensors */
@@ -353,6 +361,8 @@ static braid_status parse_node(parser *p, scope *in, const int32_t *out, int n_o
     node *n = graph_node_into(in->g, type, domain, "", n_in, list, n_out, out);
     if (!n) return error_memory(p->l.err);
     if (opset >= 0) n->opset = (int)opset;
+    for (int i = 0; i < n_out && !node_is_stack(n); i++)
+        if (out[i] >= 0) n->copies = in->g->values[out[i]]->copies;
     TRY(parse_attributes(p, in, n));
     if (lex_accept(&p->l, "epilogue")) TRY(parse_epilogue(p, n));
     p->l.at += strspn(p->l.at, " \t"); /* the name stands on the same line: the next may begin with a value's name */

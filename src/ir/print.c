@@ -95,8 +95,10 @@ static void print_declaration(printer *p, const scope *in, int32_t v) {
     print_reference(p->t, in, v);
     if (v < 0) return;
     const tensor_type *type = &in->g->values[v]->type;
-    if (!type->type && type->rank < 0) return;
+    int32_t copies = value_copies(in->g->values[v]);
+    if (!type->type && type->rank < 0 && copies == 1) return;
     text_add(p->t, ": ");
+    if (copies > 1) text_add(p->t, "%d x ", (int)copies);
     print_type(p, type);
 }
 

@@ -4,6 +4,8 @@
  *   - every value number is in range; a node output has exactly one producer, and `producer` names it
  *   - a node reads inputs, constants, outer values and outputs of earlier nodes only
  *   - constants have a tensor of the value's type, outer values a number in the parent
+ *   - a node's outputs have its copies, its inputs these or one (Stack and Unstack: as many as inputs or outputs); nothing
+ *     but node outputs has several copies
  *   - dims are numbers >= 0 or known symbols; an epilogue's registers exist
  */
 #include "ir/graph.h"
@@ -30,6 +32,7 @@ static braid_status verify_value(const graph *g, const graph *root, const value 
     if (v->kind == VALUE_INPUT) ok = v->producer < 0;
     if (v->kind == VALUE_OUTER) ok = v->producer < 0 && g->parent && v->outer >= 0 && v->outer < g->parent->n_values;
     if (v->kind == VALUE_NODE) ok = v->producer < g->n_nodes;
+    if (v->kind != VALUE_NODE && value_copies(v) > 1) ok = false;
     return ok ? BRAID_OK : error_set(err, BRAID_INTERNAL, "value '%s': broken kind %d", v->name, (int)v->kind);
 }
 
@@ -52,6 +55,24 @@ static braid_status verify_program(const node *n, braid_error *err) {
         ok = p->steps[i].a < limit && p->steps[i].b < limit && p->steps[i].c < limit;
     }
     return ok ? BRAID_OK : error_set(err, BRAID_INTERNAL, "broken epilogue");
+}
+
+static int32_t copies_of(const graph *g, int32_t v, int32_t absent) {
+    return v < 0 ? absent : value_copies(g->values[v]);
+}
+
+static braid_status verify_copies(const graph *g, const node *n, braid_error *err) {
+    int32_t in = node_copies(n), out = in;
+    bool stack = node_is_stack(n), unstack = node_is_unstack(n);
+    if (stack) out = n->n_in;
+    if (unstack) in = n->n_out;
+    bool ok = !(stack || unstack) || node_copies(n) == 1;
+    for (int i = 0; i < n->n_in && ok; i++) {
+        int32_t copies = copies_of(g, n->in[i], in);
+        ok = copies == in || (copies == 1 && !unstack);
+    }
+    for (int i = 0; i < n->n_out && ok; i++) ok = copies_of(g, n->out[i], out) == out;
+    return ok ? BRAID_OK : error_set(err, BRAID_INTERNAL, "copies of inputs and outputs do not fit");
 }
 
 static braid_status verify_graph(const graph *g, const graph *root, int depth, braid_error *err);
@@ -84,6 +105,7 @@ static braid_status verify_node(const graph *g, const graph *root, int32_t at, i
             return error_set(err, BRAID_INTERNAL, "output %d has another producer", i);
     }
     TRY(verify_program(n, err));
+    TRY(verify_copies(g, n, err));
     return verify_attributes(g, root, n, depth, err);
 }
 
@@ -100,6 +122,8 @@ static braid_status verify_graph(const graph *g, const graph *root, int depth, b
     for (int32_t i = 0; i < g->n_outputs; i++) {
         braid_status s = verify_read(g, g->outputs[i], g->n_nodes, err);
         if (s != BRAID_OK) return error_within(err, s, "graph output %d", (int)i);
+        if (copies_of(g, g->outputs[i], 1) != 1)
+            return error_set(err, BRAID_INTERNAL, "graph output %d has several copies", (int)i);
         if (!g->output_names[i]) return error_set(err, BRAID_INTERNAL, "graph output %d has no name", (int)i);
     }
     return BRAID_OK;

@@ -30,6 +30,7 @@
     X(map_select_ops) \
     X(map_cast_ops) \
     X(map_internal_ops) \
+    X(copies_ops) \
     X(make_ops) \
     X(spread_ops) \
     X(select_ops) \

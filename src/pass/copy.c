@@ -5,6 +5,7 @@ int32_t copier_like(copier *c, int32_t old) {
     int32_t now = graph_value(c->to, v->name, VALUE_NODE);
     if (now < 0) return -1;
     value *w = c->to->values[now];
+    w->copies = v->copies;
     w->type = v->type;
     w->n_known = v->n_known;
     w->known = v->known;
@@ -82,6 +83,7 @@ braid_status copier_node(copier *c, const node *n, node **out) {
         m->attributes = n->attributes;
     }
     m->epilogue = n->epilogue;
+    m->copies = n->copies;
     m->n_root = n->n_root;
     if (out) *out = m;
     return BRAID_OK;

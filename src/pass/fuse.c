@@ -6,6 +6,8 @@
  * the groups that feed it, as long as nobody outside sees what they made. Looking at the uses of the *merged* group, not
  * of one producer, is what lets x * sigmoid(x) and GELU join the convolution or matmul that made x, which both read.
  *
+ * Nodes of a group have the same copies; what they read from outside may have one.
+ *
  * A group runs where its last node stood: all its readers come later, so no cycle can arise.
  *
  * Requires: sorted, inferred, static shapes. Ensures: values kept are those that cross groups.
@@ -163,6 +165,7 @@ static void join(group *into, const group *other) {
 static bool can_absorb(const fuser *f, const group *q, const group *other) {
     if (other->absorbed || q->n + other->n > GROUP_MAX || (q->root >= 0 && other->root >= 0)) return false;
     int32_t v = output_of(f, other), final = output_of(f, q);
+    if (value_copies(f->g->values[v]) != value_copies(f->g->values[final])) return false;
     if (!same_shape(f, v, final) || uses_inside(f, q, v) != f->uses[v]) return false;
     if (other->root >= 0) {
         if (f->g->values[final]->type.type != f->g->values[f->g->nodes[other->root]->out[0]]->type.type) return false;
@@ -238,6 +241,7 @@ static braid_status emit_group(copier *c, const fuser *f, const group *q) {
     n->op = root ? root->op : op_find("braid", "Map");
     n->opset = root ? root->opset : 1;
     n->epilogue = p;
+    n->copies = last->copies;
     n->n_root = root ? n_root : n_in;
     if (root) {
         n->n_attributes = root->n_attributes;

@@ -37,6 +37,7 @@ static bool attribute_equal(const attribute *a, const attribute *b) {
 static bool node_equal(const node *a, const node *b) {
     if (a->op != b->op || strcmp(a->type, b->type) != 0 || a->n_in != b->n_in || a->n_out != b->n_out) return false;
     if (a->epilogue || b->epilogue || a->n_attributes != b->n_attributes || a->opset != b->opset) return false;
+    if (node_copies(a) != node_copies(b)) return false;
     if (memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in) != 0) return false;
     for (int i = 0; i < a->n_out; i++)
         if ((a->out[i] < 0) != (b->out[i] < 0)) return false;
@@ -78,6 +79,7 @@ static bool is_idle_view(const graph *g, const node *n) {
     for (int i = 1; i < n->n_out; i++)
         if (n->out[i] >= 0) return false;
     const tensor_type *a = &g->values[n->in[0]]->type, *b = &g->values[n->out[0]]->type;
+    if (value_copies(g->values[n->in[0]]) != node_copies(n)) return false; /* one tensor becomes many */
     return strcmp(n->type, "Identity") == 0 || (a->rank >= 0 && tensor_type_equal(a, b));
 }
 
@@ -100,7 +102,8 @@ static bool is_norm_of_conv(const simplifier *s, const node *conv, const node *n
 
 static const node *norm_after(const simplifier *s, const node *n) {
     const graph *g = s->c.from;
-    if (strcmp(n->type, "Conv") != 0 || n->domain[0] || n->epilogue || n->n_out != 1 || n->n_in < 2) return NULL;
+    if (strcmp(n->type, "Conv") != 0 || n->domain[0] || n->epilogue || n->n_out != 1 || n->n_in < 2 || node_copies(n) > 1)
+        return NULL;
     const tensor *w = constant_of(g, n->in[1]);
     if (!w || w->type.rank < 3 || (w->type.type != BRAID_FLOAT32 && w->type.type != BRAID_FLOAT16)) return NULL;
     if (n->n_in > 2 && n->in[2] >= 0 && !constant_of(g, n->in[2])) return NULL;

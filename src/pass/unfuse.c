@@ -21,6 +21,7 @@ static braid_status split_node(copier *c, const node *n) {
     map->opset = 1;
     map->epilogue = n->epilogue;
     map->n_root = map->n_in;
+    map->copies = n->copies;
     copier_replace(c, n->out[0], out);
     return BRAID_OK;
 }
