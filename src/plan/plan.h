@@ -53,6 +53,7 @@ typedef struct plan {
     storage *storages;
     step **steps;
     int32_t *wave;  /* of each step */
+    int32_t *pipeline, n_pipelines; /* of each step: steps with the same kernel and constants share a number */
     int32_t *order; /* steps by dispatch */
     plan_dispatch *dispatches;
     uint64_t *block_bytes; /* of one lane */

@@ -6,52 +6,26 @@
  * chain, the least there can be. Within a wave, steps with the same kernel and constants become rows of one dispatch.
  * BRAID_SCHEDULE_SERIAL gives every step a wave, in the order of lowering; UNMERGED every step a dispatch.
  */
-#include "plan/plan.h"
+#include "plan/waves.h"
 
 #include <stdlib.h>
 
-/* One access to a storage, in a list per storage. */
-typedef struct touch {
-    struct touch *next;
-    int32_t step;
-    uint64_t begin, end;
-    uint8_t access;
-} touch;
-
-static bool must_wait(const plan *p, const step *later, const step_operand *o, const touch *t) {
-    if (!((o->access | t->access) & ACCESS_WRITE)) return false;
-    uint64_t begin = plan_offset(p, o->storage) + o->offset;
-    if (begin >= t->end || t->begin >= begin + o->bytes) return false;
-    bool both_write_only = o->access == ACCESS_WRITE && t->access == ACCESS_WRITE;
-    return !(both_write_only && p->steps[t->step]->node == later->node);
-}
-
 static braid_status schedule(plan *p, braid_error *err) {
-    touch **touches = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *touches);
-    p->wave = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->wave);
-    if (!touches || !p->wave) return error_memory(err);
-    for (int32_t i = 0; i < p->n_steps; i++) {
-        const step *s = p->steps[i];
-        int32_t wave = 0;
-        for (int k = 0; k < s->n_operands; k++) {
-            const step_operand *o = &s->operands[k];
-            for (touch *t = touches[plan_root(p, o->storage)]; t; t = t->next)
-                if (t->step != i && p->wave[t->step] >= wave && must_wait(p, s, o, t)) wave = p->wave[t->step] + 1;
-        }
-        p->wave[i] = wave;
-        if (wave >= p->n_waves) p->n_waves = wave + 1;
-        for (int k = 0; k < s->n_operands; k++) {
-            const step_operand *o = &s->operands[k];
-            int32_t root = plan_root(p, o->storage);
-            if (p->storages[root].kind == STORAGE_CONST || p->storages[root].kind == STORAGE_INPUT) continue;
-            touch *t = arena_alloc(p->memory, sizeof *t);
-            if (!t) return error_memory(err);
-            uint64_t begin = plan_offset(p, o->storage) + o->offset;
-            *t = (touch){touches[root], i, begin, begin + o->bytes, o->access};
-            touches[root] = t;
-        }
+    arena *memory = arena_new();
+    links l;
+    braid_status status = memory ? links_make(p, memory, &l, err) : error_memory(err);
+    int32_t *wave = status == BRAID_OK ? arena_array(memory, (size_t)l.n + 1, sizeof *wave) : NULL;
+    if (status == BRAID_OK && (!wave || !(p->wave = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->wave))))
+        status = error_memory(err);
+    for (int32_t i = 0; status == BRAID_OK && i < l.n; i++) {
+        int32_t id = l.order[i], last = -1; /* a join's "wave" is that of the last step in it */
+        for (int32_t k = l.first[id]; k < l.first[id + 1]; k++) last = wave[l.before[k]] > last ? wave[l.before[k]] : last;
+        wave[id] = id < p->n_steps ? last + 1 : last;
+        if (id < p->n_steps) p->wave[id] = wave[id];
+        if (wave[id] >= p->n_waves) p->n_waves = wave[id] + 1;
     }
-    return BRAID_OK;
+    arena_free(memory);
+    return status;
 }
 
 static braid_status schedule_serial(plan *p, braid_error *err) {
@@ -86,12 +60,35 @@ static int compare_steps(const step *a, const step *b) {
     return c ? c : memcmp(a->spec, b->spec, (size_t)a->n_spec * sizeof *a->spec);
 }
 
-static int by_wave_and_kernel(const void *x, const void *y, void *user) {
+/* Numbers the steps' pipelines by first appearance. */
+static braid_status number_pipelines(plan *p, braid_error *err) {
+    uint32_t size = 16;
+    while (size < (uint32_t)p->n_steps * 2) size *= 2;
+    int32_t *table = arena_array(p->memory, size, sizeof *table); /* step + 1 */
+    if (!(p->pipeline = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->pipeline)) || !table)
+        return error_memory(err);
+    for (int32_t i = 0; i < p->n_steps; i++) {
+        const step *s = p->steps[i];
+        uint64_t hash = hash_bytes(s->group, s->kernel, strlen(s->kernel));
+        hash = hash_bytes(hash ^ s->row_bytes, s->spec, (size_t)s->n_spec * sizeof *s->spec);
+        uint32_t at = (uint32_t)(hash ^ hash >> 32) & (size - 1);
+        while (table[at] && compare_steps(p->steps[table[at] - 1], s) != 0) at = (at + 1) & (size - 1);
+        if (!table[at]) {
+            table[at] = i + 1;
+            p->pipeline[i] = p->n_pipelines++;
+        } else {
+            p->pipeline[i] = p->pipeline[table[at] - 1];
+        }
+    }
+    return BRAID_OK;
+}
+
+static int by_wave_and_pipeline(const void *x, const void *y, void *user) {
     const plan *p = user;
     int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
     if (p->wave[a] != p->wave[b]) return p->wave[a] < p->wave[b] ? -1 : 1;
-    int c = compare_steps(p->steps[a], p->steps[b]);
-    return c ? c : a < b ? -1 : a > b;
+    if (p->pipeline[a] != p->pipeline[b]) return p->pipeline[a] < p->pipeline[b] ? -1 : 1;
+    return a < b ? -1 : a > b;
 }
 
 static void reverse(int32_t *items, int32_t n) {
@@ -112,7 +109,7 @@ static void reverse_waves(plan *p) {
 
 /* 2^31 tiles is what the kernels' 32-bit tile numbers leave room for. */
 static bool may_join(const plan *p, const plan_dispatch *d, int32_t a, int32_t b) {
-    return p->wave[a] == p->wave[b] && compare_steps(p->steps[a], p->steps[b]) == 0 &&
+    return p->wave[a] == p->wave[b] && p->pipeline[a] == p->pipeline[b] &&
            d->tiles + p->steps[b]->tiles < (uint64_t)1 << 31;
 }
 
@@ -128,7 +125,7 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
     p->dispatches = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->dispatches);
     if (!p->order || !p->dispatches) return error_memory(err);
     for (int32_t i = 0; i < p->n_steps; i++) p->order[i] = i;
-    qsort_r(p->order, (size_t)p->n_steps, sizeof *p->order, by_wave_and_kernel, p);
+    qsort_r(p->order, (size_t)p->n_steps, sizeof *p->order, by_wave_and_pipeline, p);
     if (options->shuffle) reverse_waves(p);
     for (int32_t i = 0, end; i < p->n_steps; i = end) {
         plan_dispatch *d = &p->dispatches[p->n_dispatches++];
@@ -149,5 +146,6 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
 braid_status plan_waves(plan *p, const plan_options *options, braid_error *err) {
     TRY(options->schedule == BRAID_SCHEDULE_SERIAL ? schedule_serial(p, err) : schedule(p, err));
     mark_lifetimes(p);
+    TRY(number_pipelines(p, err));
     return group(p, options, err);
 }
