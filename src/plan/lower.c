@@ -36,6 +36,21 @@ uint64_t plan_offset(const plan *p, int32_t s) {
     return offset;
 }
 
+/* Makes s and all on the way point straight to the root, so that long chains of views cost nothing. */
+static int32_t shorten(plan *p, int32_t s) {
+    int32_t root = plan_root(p, s);
+    uint64_t offset = plan_offset(p, s);
+    while (p->storages[s].alias != s) {
+        storage *now = &p->storages[s];
+        uint64_t step_offset = now->alias_offset;
+        s = now->alias;
+        now->alias = root;
+        now->alias_offset = offset;
+        offset -= step_offset;
+    }
+    return root;
+}
+
 /* ------------------------------------------------------------------------------------------------ helpers */
 
 const tensor_type *lower_type(const lowering *l, int32_t v) { return &l->g->values[v]->type; }
@@ -52,15 +67,44 @@ braid_status lower_constant_in(lowering *l, int i, const tensor **out) {
 
 int32_t lower_scratch(lowering *l, uint64_t bytes) { return storage_add(l->planner, STORAGE_ARENA, bytes); }
 
+/* The table of storages with an operator's content holds storage + 1 by hash; open addressing, at most half full. The
+   storages of a node that turned out to have no kernel are gone: their numbers may be another's now. */
+static const storage *constant_at(const plan *p, uint32_t at) {
+    const storage *s = p->constants[at] <= p->n_storages ? &p->storages[p->constants[at] - 1] : NULL;
+    return s && s->content ? s : NULL;
+}
+
+static bool grow_constants(plan *p) {
+    if (p->n_constants * 2 < p->cap_constants) return true;
+    int32_t wanted = p->cap_constants ? p->cap_constants * 2 : 64;
+    int32_t *table = arena_array(p->memory, (size_t)wanted, sizeof *table);
+    if (!table) return false;
+    for (int32_t i = 0; i < p->cap_constants; i++) {
+        const storage *s = p->constants[i] ? constant_at(p, (uint32_t)i) : NULL;
+        if (!s) continue;
+        uint32_t at = (uint32_t)hash_bytes(0, s->content, s->bytes) & (uint32_t)(wanted - 1);
+        while (table[at]) at = (at + 1) & (uint32_t)(wanted - 1);
+        table[at] = p->constants[i];
+    }
+    p->constants = table;
+    p->cap_constants = wanted;
+    return true;
+}
+
 int32_t lower_constant(lowering *l, const void *bytes, size_t n) {
     plan *p = l->planner;
-    for (int32_t i = p->g->n_values; i < p->n_storages; i++) {
-        const storage *s = &p->storages[i];
-        if (s->kind == STORAGE_CONST && s->bytes == n && memcmp(s->content, bytes, n) == 0) return i;
+    if (!grow_constants(p)) return -1;
+    uint32_t mask = (uint32_t)(p->cap_constants - 1), at = (uint32_t)hash_bytes(0, bytes, n) & mask;
+    for (; p->constants[at]; at = (at + 1) & mask) {
+        const storage *s = constant_at(p, at);
+        if (s && s->bytes == n && memcmp(s->content, bytes, n) == 0) return p->constants[at] - 1;
     }
     void *copy = arena_copy(p->memory, bytes, n);
     int32_t s = copy ? storage_add(p, STORAGE_CONST, n) : -1;
-    if (s >= 0) p->storages[s].content = copy;
+    if (s < 0) return s;
+    p->storages[s].content = copy;
+    p->constants[at] = s + 1;
+    p->n_constants++;
     return s;
 }
 
@@ -74,6 +118,7 @@ braid_status lower_part(lowering *l, int out, int in, uint64_t offset) {
         return error_set(l->err, BRAID_INTERNAL, "output %d lies outside the tensor it is a view of", out);
     p->storages[to].alias = from;
     p->storages[to].alias_offset = offset;
+    shorten(p, to);
     return BRAID_OK;
 }
 
@@ -81,7 +126,7 @@ braid_status lower_part(lowering *l, int out, int in, uint64_t offset) {
    placed it already. */
 bool lower_place(lowering *l, int in, int out, uint64_t offset) {
     plan *p = l->planner;
-    int32_t parent = l->node->out[out], part = plan_root(p, l->node->in[in]);
+    int32_t parent = l->node->out[out], part = shorten(p, l->node->in[in]);
     if (parent < 0 || offset % PLACE_ALIGN || p->storages[part].kind != STORAGE_ARENA || part == parent) return false;
     if (p->storages[part].bytes != p->storages[l->node->in[in]].bytes) return false;
     p->storages[part].alias = parent;
@@ -123,7 +168,7 @@ braid_status lower_spec(lowering *l, step *s, uint32_t id, uint32_t content) {
 braid_status lower_operand(lowering *l, step *s, size_t at, int32_t id, uint64_t offset, uint64_t bytes, int access) {
     plan *p = l->planner;
     if (id < 0) return error_memory(l->err);
-    const storage *st = &p->storages[plan_root(p, id)];
+    const storage *st = &p->storages[shorten(p, id)];
     if (at + sizeof(operand) > s->row_bytes || offset > st->bytes || bytes > st->bytes - offset)
         return error_set(l->err, BRAID_INTERNAL, "an operand of kernel %s lies outside its storage", s->kernel);
     step_operand *grown = grow(p->memory, s->operands, s->n_operands, &s->cap_operands, sizeof *grown);
@@ -214,6 +259,7 @@ braid_status plan_lower(plan *p, braid_error *err) {
         return error_memory(err);
     TRY(add_values(p, err));
     for (int32_t i = 0; i < p->g->n_nodes; i++) TRY(lower_node(p, i, err));
+    for (int32_t i = 0; i < p->n_storages; i++) shorten(p, i);
     return assign_outputs(p, err);
 }
 

@@ -5,8 +5,11 @@
  * intervals are disjoint. Since waves are separated by barriers anyway, reuse never costs parallelism. (Reuse by list
  * order instead, as a total order of steps suggests, would put a dependency between steps of one wave.)
  *
- * Greedy first fit, largest first and longest-lived first; the better of the two orders is kept. The lower bound is the
- * largest sum of bytes alive in one wave.
+ * Greedy first fit in several orders (largest first, longest-lived first, as they come); the best is kept. The lower
+ * bound is the largest sum of bytes alive in one wave.
+ *
+ * Who may be in the way of a storage is found in one of two ways, whichever is cheaper: lists by wave of the short-lived
+ * storages placed so far, with the long-lived ones apart, or the list of all of them by offset.
  */
 #include "plan/plan.h"
 
@@ -14,11 +17,22 @@
 
 enum { GUARD_BYTES = 4096 };
 
+enum { LIFE_SHORT = 32 /* waves */ };
+
+typedef struct cell {
+    int32_t item, next;
+} cell;
+
 typedef struct placement {
-    int32_t *items;  /* storages to place */
-    int32_t *sorted; /* those that are placed, by offset */
+    int32_t *items; /* storages to place, in the order in which that happens */
     int32_t n;
-    uint64_t *offsets;  /* by storage */
+    int32_t *sorted; /* those that are placed: the first n_sorted by offset, the others as they came */
+    int32_t n_sorted, done;
+    cell *cells;
+    int32_t n_cells, *by_wave, *count; /* by wave: first cell and number of short-lived storages alive, placed */
+    int32_t *longer, n_longer;         /* the others that are placed */
+    int32_t *found, *mark;             /* those in the way of the current one; mark: by storage, 1 + item that found it */
+    uint64_t *offsets;                 /* by storage */
     uint32_t *blocks;
     uint64_t *block_bytes;
     int32_t n_blocks;
@@ -54,65 +68,132 @@ static bool alive_together(const storage *a, const storage *b, const plan_option
     return options->redzone || (a->first <= b->last && b->first <= a->last);
 }
 
-/* Lowest place for s in a block, between those of the `done` items that are in its way. */
-static uint64_t lowest_gap(const plan *p, const placement *r, int32_t done, const storage *s, uint32_t block,
+static int by_offset(const void *x, const void *y, void *user) {
+    const uint64_t *offsets = user;
+    int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
+    return offsets[a] != offsets[b] ? (offsets[a] < offsets[b] ? -1 : 1) : a < b ? -1 : a > b;
+}
+
+/* Takes what was placed since the last time into the sorted list; `found` is free for that. */
+static void sort_placed(placement *r) {
+    int32_t n = r->done - r->n_sorted, at = r->n_sorted - 1;
+    if (!n) return;
+    memcpy(r->found, r->sorted + r->n_sorted, (size_t)n * sizeof *r->found);
+    if (n > 1) qsort_r(r->found, (size_t)n, sizeof *r->found, by_offset, r->offsets);
+    for (int32_t to = r->done - 1; n > 0; to--) {
+        bool old = at >= 0 && by_offset(&r->sorted[at], &r->found[n - 1], r->offsets) > 0;
+        r->sorted[to] = old ? r->sorted[at--] : r->found[--n];
+    }
+    r->n_sorted = r->done;
+}
+
+static bool short_lived(const storage *s) { return s->last - s->first < LIFE_SHORT; }
+
+/* Storages placed that may be in the way of `item`, by offset, and maybe others. */
+static int32_t find_others(const plan *p, placement *r, int32_t item, const int32_t **out,
                            const plan_options *options) {
+    const storage *s = &p->storages[item];
+    int64_t most = r->n_longer, n = 0;
+    for (int32_t w = s->first; short_lived(s) && w <= s->last; w++) most += r->count[w];
+    if (options->redzone || !short_lived(s) || most > r->done / 8) {
+        sort_placed(r);
+        *out = r->sorted;
+        return r->done;
+    }
+    for (int32_t w = s->first; w <= s->last; w++)
+        for (int32_t c = r->by_wave[w]; c >= 0; c = r->cells[c].next) {
+            int32_t other = r->cells[c].item;
+            if (r->mark[other] == item + 1) continue;
+            r->mark[other] = item + 1;
+            r->found[n++] = other;
+        }
+    for (int32_t i = 0; i < r->n_longer; i++)
+        if (alive_together(s, &p->storages[r->longer[i]], options)) r->found[n++] = r->longer[i];
+    if (n > 1) qsort_r(r->found, (size_t)n, sizeof *r->found, by_offset, r->offsets);
+    *out = r->found;
+    return (int32_t)n;
+}
+
+static void remember(const plan *p, placement *r, int32_t item) {
+    const storage *s = &p->storages[item];
+    r->sorted[r->done++] = item;
+    if (!short_lived(s)) {
+        r->longer[r->n_longer++] = item;
+        return;
+    }
+    for (int32_t w = s->first; w <= s->last; w++) {
+        r->cells[r->n_cells] = (cell){item, r->by_wave[w]};
+        r->by_wave[w] = r->n_cells++;
+        r->count[w]++;
+    }
+}
+
+/* Lowest place for s in a block, between those of others (by offset) that are in its way. */
+static uint64_t lowest_gap(const plan *p, const placement *r, const int32_t *others, int32_t n, const storage *s,
+                           uint32_t block, const plan_options *options) {
     uint64_t at = 0, size = footprint(s, options);
-    for (int32_t i = 0; i < done; i++) {
-        int32_t other = r->sorted[i];
-        if (r->blocks[other] != block || !alive_together(s, &p->storages[other], options)) continue;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t other = others[i];
         uint64_t begin = r->offsets[other], end = begin + footprint(&p->storages[other], options);
+        if (end <= at || r->blocks[other] != block || !alive_together(s, &p->storages[other], options)) continue;
         if (begin >= at && begin - at >= size) break;
-        if (end > at) at = end;
+        at = end;
     }
     return at;
 }
 
-static void insert_sorted(placement *r, int32_t done, int32_t item) {
-    int32_t low = 0, high = done;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (r->offsets[r->sorted[middle]] <= r->offsets[item]) low = middle + 1;
-        else high = middle;
-    }
-    memmove(r->sorted + low + 1, r->sorted + low, (size_t)(done - low) * sizeof *r->sorted);
-    r->sorted[low] = item;
-}
-
-static void place_one(const plan *p, placement *r, int32_t done, const plan_options *options) {
-    int32_t item = r->items[done];
+static void place_one(const plan *p, placement *r, int32_t item, const plan_options *options) {
     const storage *s = &p->storages[item];
+    const int32_t *others;
+    int32_t n = find_others(p, r, item, &others, options);
     uint64_t size = footprint(s, options);
     for (uint32_t block = 0;; block++) {
-        uint64_t at = lowest_gap(p, r, done, s, block, options);
+        uint64_t at = lowest_gap(p, r, others, n, s, block, options);
         if (at + size > p->device->max_buffer && at > 0) continue;
         if (block == (uint32_t)r->n_blocks) r->block_bytes[r->n_blocks++] = 0;
         r->blocks[item] = block;
         r->offsets[item] = at;
         if (at + size > r->block_bytes[block]) r->block_bytes[block] = at + size;
-        insert_sorted(r, done, item);
+        remember(p, r, item);
         return;
     }
 }
 
-static braid_status placement_new(plan *p, const int32_t *items, int32_t n, placement *r, braid_error *err) {
-    r->n = n;
-    r->items = arena_copy(p->memory, items, ((size_t)n + 1) * sizeof *items);
-    r->sorted = arena_array(p->memory, (size_t)n + 1, sizeof *r->sorted);
-    r->offsets = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *r->offsets);
-    r->blocks = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *r->blocks);
-    r->block_bytes = arena_array(p->memory, (size_t)n + 1, sizeof *r->block_bytes);
-    return r->items && r->sorted && r->offsets && r->blocks && r->block_bytes ? BRAID_OK : error_memory(err);
+static braid_status placement_new(const plan *p, arena *memory, const int32_t *items, int32_t n, placement *r,
+                                  braid_error *err) {
+    size_t count = (size_t)n + 1, n_storages = (size_t)p->n_storages + 1, n_waves = (size_t)p->n_waves + 1, n_cells = 1;
+    for (int32_t i = 0; i < n; i++) {
+        const storage *s = &p->storages[items[i]];
+        if (short_lived(s)) n_cells += (size_t)(s->last - s->first) + 1;
+    }
+    if (n_cells > INT32_MAX) return error_set(err, BRAID_LIMIT, "too many tensors to place");
+    *r = (placement){.n = n,
+                     .items = arena_copy(memory, items, count * sizeof *items),
+                     .sorted = arena_array(memory, count, sizeof *r->sorted),
+                     .cells = arena_array(memory, n_cells, sizeof *r->cells),
+                     .by_wave = arena_array(memory, n_waves, sizeof *r->by_wave),
+                     .count = arena_array(memory, n_waves, sizeof *r->count),
+                     .longer = arena_array(memory, count, sizeof *r->longer),
+                     .found = arena_array(memory, count, sizeof *r->found),
+                     .mark = arena_array(memory, n_storages, sizeof *r->mark),
+                     .offsets = arena_array(memory, n_storages, sizeof *r->offsets),
+                     .blocks = arena_array(memory, n_storages, sizeof *r->blocks),
+                     .block_bytes = arena_array(memory, count, sizeof *r->block_bytes)};
+    bool ok = r->items && r->sorted && r->cells && r->by_wave && r->count && r->longer && r->found && r->mark &&
+              r->offsets && r->blocks && r->block_bytes;
+    for (size_t w = 0; ok && w < n_waves; w++) r->by_wave[w] = -1;
+    return ok ? BRAID_OK : error_memory(err);
 }
 
-static void placement_keep(plan *p, const placement *r) {
+static braid_status placement_keep(plan *p, const placement *r, braid_error *err) {
     for (int32_t i = 0; i < r->n; i++) {
         p->storages[r->items[i]].offset = r->offsets[r->items[i]];
         p->storages[r->items[i]].index = r->blocks[r->items[i]];
     }
     p->n_blocks = r->n_blocks;
-    p->block_bytes = r->block_bytes;
+    p->block_bytes = arena_copy(p->memory, r->block_bytes, ((size_t)r->n_blocks + 1) * sizeof *r->block_bytes);
     p->arena_bytes = r->total;
+    return p->block_bytes ? BRAID_OK : error_memory(err);
 }
 
 static braid_status lower_bound(plan *p, braid_error *err) {
@@ -132,27 +213,34 @@ static braid_status lower_bound(plan *p, braid_error *err) {
     return BRAID_OK;
 }
 
+/* Fills *best with the best of several orders. */
+static braid_status place_all(const plan *p, arena *memory, const int32_t *items, int32_t n, placement *best,
+                              const plan_options *options, braid_error *err) {
+    int (*const orders[])(const void *, const void *, void *) = {by_size, by_life, by_start};
+    for (size_t o = 0; o < COUNT_OF(orders) && best->total > p->arena_bound; o++) {
+        placement r;
+        TRY(placement_new(p, memory, items, n, &r, err));
+        qsort_r(r.items, (size_t)n, sizeof *r.items, orders[o], (void *)p);
+        for (int32_t i = 0; i < n; i++) place_one(p, &r, r.items[i], options);
+        for (int32_t b = 0; b < r.n_blocks; b++) r.total += r.block_bytes[b];
+        if (r.total < best->total) *best = r;
+    }
+    return BRAID_OK;
+}
+
 braid_status plan_place(plan *p, const plan_options *options, braid_error *err) {
-    int32_t *items = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *items);
+    int32_t *items = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *items), n = 0;
     if (!items) return error_memory(err);
-    int32_t n = 0;
     for (int32_t i = 0; i < p->n_storages; i++) {
         const storage *s = &p->storages[i];
         if (s->kind == STORAGE_ARENA && s->alias == i && s->first <= s->last) items[n++] = i;
         if (s->kind == STORAGE_CONST) p->const_bytes += s->stride;
     }
     TRY(lower_bound(p, err));
-    int (*const orders[])(const void *, const void *, void *) = {by_size, by_life, by_start};
+    arena *memory = arena_new();
     placement best = {.total = UINT64_MAX};
-    for (size_t o = 0; o < COUNT_OF(orders); o++) {
-        placement r = {0};
-        TRY(placement_new(p, items, n, &r, err));
-        qsort_r(r.items, (size_t)n, sizeof *r.items, orders[o], p);
-        for (int32_t i = 0; i < n; i++) place_one(p, &r, i, options);
-        for (int32_t b = 0; b < r.n_blocks; b++) r.total += r.block_bytes[b];
-        if (r.total < best.total) best = r;
-        if (best.total == p->arena_bound) break;
-    }
-    placement_keep(p, &best);
-    return BRAID_OK;
+    braid_status status = memory ? place_all(p, memory, items, n, &best, options, err) : error_memory(err);
+    if (status == BRAID_OK) status = placement_keep(p, &best, err);
+    arena_free(memory);
+    return status;
 }

@@ -61,6 +61,7 @@ typedef struct plan {
     uint64_t arena_bytes, arena_bound, const_bytes;
     uint8_t *rows;
     uint64_t rows_bytes;
+    int32_t *constants, n_constants, cap_constants; /* while lowering: operators' tables by content */
     int32_t *host_nodes; /* nodes without a kernel; when there are any, the plan stops after lowering */
     int32_t n_host_nodes;
 } plan;
