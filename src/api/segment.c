@@ -116,10 +116,11 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
     TRY(make_pipelines(s, p, pipelines, err));
     for (int32_t i = 0; i < p->n_dispatches; i++) {
         const plan_dispatch *d = &p->dispatches[i];
-        dispatches[i] = (gpu_dispatch){pipelines[i],    (uint32_t)d->wave,    seg->rows.address + d->rows_offset,
-                                       d->row_bytes,    (uint32_t)d->n_steps, d->tiles,
-                                       d->cost_ns,      d->copies,           d->once,
-                                       d->folded};
+        dispatches[i] = (gpu_dispatch){.pipeline = pipelines[i], .wave = (uint32_t)d->wave,
+                                       .rows = seg->rows.address + d->rows_offset, .row_bytes = d->row_bytes,
+                                       .n_rows = (uint32_t)d->n_steps, .row_tiles = d->row_tiles, .tiles = d->tiles,
+                                       .cost_ns = d->cost_ns, .copies = d->copies, .once = d->once,
+                                       .folded = d->folded};
     }
     gpu_program_info info = {.copies_in = in, .dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
                              .copies_out = out, .run_block = seg->run.address, .lanes = seg->bucket, .timestamps = s->profile};

@@ -83,6 +83,7 @@ typedef struct gpu_dispatch {
     uint32_t wave;      /* ascending; a barrier stands between waves */
     uint64_t rows;      /* address of the first row */
     uint32_t row_bytes, n_rows;
+    uint32_t row_tiles; /* of each row; 0: they differ */
     uint64_t tiles;     /* of all rows together; any size, split over x, y and several dispatches as the device needs */
     uint64_t cost_ns;   /* estimate of one problem; submits are cut so that one stays under 200 ms */
     uint32_t copies;    /* problems of each lane (kernels/abi.h) */

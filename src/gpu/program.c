@@ -209,7 +209,8 @@ static braid_status piece_record(recorder *r, size_t k, braid_error *err) {
                        .tiles = p->tile_end,
                        .problem_base = p->problem_base,
                        .tile_base = p->tile_base,
-                       .copies = (d->copies ? d->copies : 1) | (d->once ? PUSH_ONCE : 0)};
+                       .copies = (d->copies ? d->copies : 1) | (d->once ? PUSH_ONCE : 0),
+                       .row_tiles = d->row_tiles};
     if (pipeline != r->bound) r->g->vk->CmdBindPipeline(r->c, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     r->bound = pipeline;
     r->g->vk->CmdPushConstants(r->c, r->g->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);

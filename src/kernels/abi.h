@@ -88,6 +88,8 @@ typedef struct push_block {
     uint problem_base; /* problem of grid z 0 */
     uint tile_base; /* tile of grid x 0, y 0: one problem may be several dispatches */
     uint copies;    /* | PUSH_ONCE */
+    uint row_tiles; /* of every row where all have the same number; 0: look for the row by first_tile */
+    uint reserved;
 } push_block;
 #endif
 

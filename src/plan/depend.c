@@ -177,10 +177,11 @@ static void segments_of(depend *d, history *h, uint64_t begin, uint64_t end, int
     split_at(d, h, begin);
     split_at(d, h, end);
     int32_t i = *first = segment_find(h, begin);
-    for (uint64_t at = begin; at < end && !d->failed; at = h->at[i++].end) {
+    for (uint64_t at = begin; at < end; at = h->at[i++].end) {
         if (i < h->n && h->at[i].begin == at) continue;
         uint64_t until = i < h->n && h->at[i].begin < end ? h->at[i].begin : end;
         segment_insert(d, h, i, (segment){at, until, NONE, empty, empty, empty});
+        if (d->failed) break;
     }
     *last = i;
 }
@@ -245,7 +246,7 @@ static void write_part(depend *d, history *h, uint64_t begin, uint64_t end, int3
 static void touch(depend *d, int32_t step_id, const step_operand *o) {
     int32_t root = plan_root(d->p, o->storage);
     storage_kind kind = d->p->storages[root].kind;
-    if (kind == STORAGE_CONST || kind == STORAGE_INPUT || !o->bytes) return;
+    if (kind == STORAGE_CONST || kind == STORAGE_INPUT || !o->bytes || d->failed) return;
     history *h = &d->histories[root];
     uint64_t begin = plan_offset(d->p, o->storage) + o->offset, end = begin + o->bytes;
     if (o->access == ACCESS_WRITE) write_part(d, h, begin, end, step_id, d->p->steps[step_id]->node);

@@ -39,6 +39,7 @@ typedef struct plan_dispatch {
     uint64_t tiles;
     uint64_t rows_offset; /* into plan.rows */
     uint32_t row_bytes;
+    uint32_t row_tiles; /* of each row, where there are several with the same number; else 0 */
     uint64_t cost_ns; /* of one problem */
     uint32_t copies;
     bool once, folded;

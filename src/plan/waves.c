@@ -119,6 +119,13 @@ static uint64_t step_cost(const plan *p, const step *s) {
     return 1000 + s->bytes / 100 * (scale > 1 ? 50 : 1) + s->flops / 1000 * scale;
 }
 
+static uint32_t equal_tiles(const plan *p, const plan_dispatch *d) {
+    uint64_t tiles = p->steps[p->order[d->first_step]]->tiles;
+    for (int32_t k = 1; k < d->n_steps; k++)
+        if (p->steps[p->order[d->first_step + k]]->tiles != tiles) return 0;
+    return d->n_steps > 1 ? (uint32_t)tiles : 0;
+}
+
 static braid_status group(plan *p, const plan_options *options, braid_error *err) {
     bool merge = options->schedule == BRAID_SCHEDULE_DEFAULT;
     p->order = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->order);
@@ -138,6 +145,7 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
             d->cost_ns += step_cost(p, p->steps[p->order[end]]);
         }
         d->n_steps = end - i;
+        d->row_tiles = equal_tiles(p, d);
         p->rows_bytes += (uint64_t)d->row_bytes * (uint64_t)d->n_steps;
     }
     return BRAID_OK;

@@ -128,14 +128,13 @@ static void small_grids(void **state) {
     chain_free(f, &c);
 }
 
-/* Rows of different sizes in one dispatch, every lane with its own data, inputs by binding and by address table. */
+/* Rows of one dispatch, with the same number of tiles or not, every lane with its own data, inputs by binding and by address table. */
 enum { ROWS = 37, LANES = 5 };
-static void rows_and_lanes(void **state) {
-    fixture *f = *state;
+static void check_rows_and_lanes(fixture *f, bool equal) {
     braid_error err;
     uint32_t saved[3], at[ROWS + 1] = {0};
     row_word rows[ROWS];
-    for (uint32_t i = 0; i < ROWS; i++) at[i + 1] = at[i] + (i * i * 31) % 900 + 1;
+    for (uint32_t i = 0; i < ROWS; i++) at[i + 1] = at[i] + (equal ? 577 + i % 64 : (i * i * 31) % 900 + 1);
     uint32_t words = (at[ROWS] + 3) & ~3u;
     uint32_t *in = malloc((size_t)words * 4 * LANES), *out = malloc((size_t)words * 4 * LANES);
     for (uint32_t i = 0; i < words * LANES; i++) in[i] = i * 2654435761u;
@@ -161,6 +160,7 @@ static void rows_and_lanes(void **state) {
     }
     gpu_buffer row_buffer = buffer_with(f->g, GPU_DEVICE, rows, sizeof rows);
     gpu_dispatch d = make_dispatch(f, &row_buffer, 0, ROWS, rows);
+    d.row_tiles = equal ? 10 : 0;
     gpu_program_info info = {.dispatches = &d, .n_dispatches = 1, .run_block = f->run.address, .lanes = LANES};
     ((run_block *)f->run.mapped)->lanes = LANES;
     memcpy(saved, f->g->device.max_groups, sizeof saved);
@@ -190,6 +190,11 @@ static void rows_and_lanes(void **state) {
     gpu_buffer_free(f->g, &to);
     gpu_buffer_free(f->g, &table);
     gpu_buffer_free(f->g, &row_buffer);
+}
+
+static void rows_and_lanes(void **state) {
+    check_rows_and_lanes(*state, false);
+    check_rows_and_lanes(*state, true);
 }
 
 static void copies(void **state) {

@@ -36,6 +36,7 @@ layout(push_constant) uniform push_constants {
     uint problem_base;
     uint tile_base;
     uint copies;
+    uint row_tiles;
 } push;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer run_ref {
@@ -81,7 +82,11 @@ bool place_find(out place p) {
     p.problem = p.lane = p.copy = 0u;
     if (tile >= push.tiles || z >= place_problems()) return false;
     place_set_problem(p, z);
-    if (push.n_rows > 1u) {
+    if (push.row_tiles != 0u) {
+        uint row = tile / push.row_tiles;
+        p.row = push.rows + uint64_t(row) * push.row_bytes;
+        p.tile = tile - row * push.row_tiles;
+    } else if (push.n_rows > 1u) {
         uint low = 0u, high = push.n_rows - 1u; // last row whose first_tile <= tile
         while (low < high) {
             uint middle = (low + high + 1u) / 2u;
