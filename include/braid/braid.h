@@ -250,7 +250,11 @@ BRAID_API braid_status braid_session_create(braid_device *const *devices, size_t
                                             const braid_session_options *, braid_session **out, braid_error *err);
 BRAID_API void braid_session_free(braid_session *);
 
-enum { BRAID_TENSOR_SHARED = 1 /* one buffer for all lanes */, BRAID_TENSOR_OWNED = 2 /* data belongs to braid */ };
+enum {
+    BRAID_TENSOR_SHARED = 1, /* one buffer for all lanes */
+    BRAID_TENSOR_OWNED = 2,  /* data belongs to braid */
+    BRAID_TENSOR_LANES = 4   /* data is a void *const[lanes]: a buffer for each lane, each of `bytes` bytes */
+};
 
 /*
  * A tensor in host memory, dense and in C order; types of 4 and 2 bits are packed, the first element in the low bits.
@@ -276,7 +280,8 @@ typedef struct braid_tensor {
 
 /* Runs `lanes` independent inferences at once, 1 <= lanes <= lanes_max: output lane i is what the model makes of input
    lane i, bit for bit what a run of that lane alone gives. A tensor's dims are those of one lane; its lanes lie
-   lane_stride bytes apart (0: one behind the other), or are one and the same with BRAID_TENSOR_SHARED. Inputs are
+   lane_stride bytes apart (0: one behind the other), or are one and the same with BRAID_TENSOR_SHARED, or have a buffer
+   each with BRAID_TENSOR_LANES (outputs too; those are never allocated by braid, and lane_stride is 0). Inputs are
    matched by name; every model input is needed. Any of the session's outputs may be asked for.
 
    A lane whose data the model cannot take (INDEX: an index out of range) fails alone. The call then returns the status

@@ -82,7 +82,7 @@ static braid_status take_lane(const braid_session *s, const place *inputs, uint3
                               braid_error *err) {
     for (int32_t i = 0; i < s->base->n_inputs; i++) {
         if (!(in[i].host = arena_copy(memory, inputs[i].host, sizeof *in[i].host))) return error_memory(err);
-        if (inputs[i].stride) in[i].host->data = (uint8_t *)inputs[i].host->data + lane * inputs[i].stride;
+        if (inputs[i].stride) in[i].host->data = (void *)(uintptr_t)place_lane(&inputs[i], lane);
     }
     return BRAID_OK;
 }

@@ -217,13 +217,28 @@ static void write_inputs(const segment *seg, const place *places, uint32_t lanes
         const storage *t = input_storage(seg, i);
         if (!seg->input_uploaded[i] || from->buffer || !t->bytes) continue;
         for (uint32_t lane = 0; lane < (from->stride ? lanes : 1); lane++)
-            memcpy(to + seg->input_offset[i] + lane * lane_bytes(seg, t),
-                   (const uint8_t *)from->host->data + lane * from->stride, t->bytes);
+            memcpy(to + seg->input_offset[i] + lane * lane_bytes(seg, t), place_lane(from, lane), t->bytes);
     }
 }
 
+/* A part of every lane of a place, from byte `inside` on. */
+static braid_status place_part(const braid_session *s, place *p, const tensor *part, uint64_t inside, arena *memory,
+                               braid_error *err) {
+    tensor *t = arena_copy(memory, part, sizeof *t);
+    if (!t) return error_memory(err);
+    if (p->host && p->host->data) t->data = (uint8_t *)p->host->data + inside;
+    p->host = t;
+    p->offset += inside;
+    if (!p->each) return BRAID_OK;
+    const void **each = arena_array(memory, s->lanes, sizeof *each);
+    if (!each) return error_memory(err);
+    for (uint32_t lane = 0; lane < s->lanes; lane++) each[lane] = (const uint8_t *)p->each[lane] + inside;
+    p->each = each;
+    return BRAID_OK;
+}
+
 /* Places of outputs: on the device, and seen by the host where they were wanted there. */
-static braid_status export_outputs(stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
+static braid_status export_outputs(const braid_session *s, stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
     uint8_t *from = seg->io.mapped ? seg->io.mapped : seg->download.mapped;
     for (int32_t i = 0; i < seg->g->n_outputs; i++) {
         int32_t v = seg->output_of[i], k = seg->export_of[i];
@@ -240,18 +255,15 @@ static braid_status export_outputs(stage *st, segment *seg, place *places, arena
             places[v] = (place){.host = t};
             continue;
         }
+        if (k < 0) { /* a view of an input */
+            tensor part = {.type = *type, .bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes};
+            places[v] = places[seg->input_of[-1 - k]];
+            TRY(place_part(s, &places[v], &part, plan_offset(seg->p, seg->g->outputs[i]), memory, err));
+            continue;
+        }
         tensor *t = arena_alloc(memory, sizeof *t);
         if (!t) return error_memory(err);
         t->type = *type;
-        if (k < 0) { /* a view of an input */
-            uint64_t inside = plan_offset(seg->p, seg->g->outputs[i]);
-            places[v] = places[seg->input_of[-1 - k]];
-            places[v].offset += inside;
-            *t = (tensor){.type = *type, .bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes};
-            if (places[v].host && places[v].host->data) t->data = (uint8_t *)places[v].host->data + inside;
-            places[v].host = t;
-            continue;
-        }
         uint64_t at = seg->output_offset[k] + plan_offset(seg->p, seg->g->outputs[i]);
         t->bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes;
         if (seg->output_wanted[i]) t->data = from + at;
@@ -310,7 +322,7 @@ static braid_status run_device(braid_session *s, stage *st, segment *seg, place 
     s->spent.download_ns += now.download_ns;
     TRY(check_errors(s, seg, err));
     TRY(profile_steps(s, seg, err));
-    return export_outputs(st, seg, places, memory, err);
+    return export_outputs(s, st, seg, places, memory, err);
 }
 
 /* -------------------------------------------------------------------------------------------- running: host */
@@ -340,7 +352,7 @@ static braid_status lane_inputs(const node *n, const place *const *from, uint32_
         if (!from[k] || !from[k]->stride || !lane) continue;
         tensor *t = arena_copy(memory, from[k]->host, sizeof *t);
         if (!t) return error_memory(err);
-        t->data = (uint8_t *)from[k]->host->data + lane * from[k]->stride;
+        t->data = (void *)(uintptr_t)place_lane(from[k], lane);
         in[k] = t;
     }
     return BRAID_OK;

@@ -213,6 +213,31 @@ static braid_status check_input(const braid_session *s, int64_t *symbols, int32_
     return BRAID_OK;
 }
 
+/* A list of buffers, one for each lane, of the `bytes` that the tensor states. */
+static braid_status check_list(const braid_session *s, const char *what, const char *name, const braid_tensor *t,
+                               size_t needed, braid_error *err) {
+    const void *const *each = t->data;
+    if (t->flags & (BRAID_TENSOR_SHARED | BRAID_TENSOR_OWNED))
+        return error_set(err, BRAID_ARGUMENT, "%s '%s': a list of lanes is not %s", what, name,
+                         t->flags & BRAID_TENSOR_SHARED ? "shared by all lanes" : "one of braid's own buffers");
+    if (t->lane_stride)
+        return error_set(err, BRAID_ARGUMENT, "%s '%s': a list of lanes has no lane stride", what, name);
+    if (!each) return error_set(err, BRAID_ARGUMENT, "%s '%s': no list of lanes", what, name);
+    for (uint32_t lane = 0; needed && lane < s->lanes; lane++)
+        if (!each[lane]) return error_set(err, BRAID_ARGUMENT, "%s '%s': lane %u has no buffer", what, name, lane);
+    return BRAID_OK;
+}
+
+/* The bytes of all lanes from the first to the end of the last. */
+static braid_status input_extent(const braid_session *s, const char *name, size_t stride, size_t lane_bytes,
+                                 size_t *needed, braid_error *err) {
+    if (stride && stride < lane_bytes)
+        return error_set(err, BRAID_ARGUMENT, "input '%s': lane stride %zu, a lane has %zu bytes", name, stride, lane_bytes);
+    if (!size_mul(stride, s->lanes - 1, needed) || !size_add(*needed, lane_bytes, needed))
+        return error_set(err, BRAID_LIMIT, "input '%s': too large", name);
+    return BRAID_OK;
+}
+
 static braid_status input_place(const braid_session *s, int32_t i, const braid_tensor *t, place *out, arena *memory,
                                 braid_error *err) {
     const char *name = s->base->values[s->base->inputs[i]]->name;
@@ -222,17 +247,16 @@ static braid_status input_place(const braid_session *s, int32_t i, const braid_t
     memcpy(h->type.dims, t->dims, sizeof h->type.dims);
     for (int k = t->rank; k < BRAID_MAX_RANK; k++) h->type.dims[k] = 0;
     if (!tensor_type_bytes(&h->type, &h->bytes)) return error_set(err, BRAID_LIMIT, "input '%s': too large", name);
+    bool list = t->flags & BRAID_TENSOR_LANES;
+    if (list) TRY(check_list(s, "input", name, t, h->bytes, err));
     size_t stride = s->lanes == 1 || (t->flags & BRAID_TENSOR_SHARED) ? 0 : t->lane_stride ? t->lane_stride : h->bytes;
-    size_t needed;
-    if (stride && stride < h->bytes)
-        return error_set(err, BRAID_ARGUMENT, "input '%s': lane stride %zu, a lane has %zu bytes", name, stride, h->bytes);
-    if (!size_mul(stride, s->lanes - 1, &needed) || !size_add(needed, h->bytes, &needed))
-        return error_set(err, BRAID_LIMIT, "input '%s': too large", name);
+    size_t needed = h->bytes;
+    if (!list) TRY(input_extent(s, name, stride, h->bytes, &needed, err));
     if (t->bytes < needed)
         return error_set(err, BRAID_SHAPE, "input '%s': %zu bytes, its shape needs %zu", name, t->bytes, needed);
     if (h->bytes && !t->data) return error_set(err, BRAID_ARGUMENT, "input '%s': no data", name);
-    h->data = t->data;
-    *out = (place){.host = h, .stride = stride};
+    h->data = list ? ((void *const *)t->data)[0] : t->data;
+    *out = (place){.host = h, .stride = stride, .each = list ? t->data : NULL};
     return BRAID_OK;
 }
 
@@ -292,36 +316,48 @@ static braid_status copy_strings(const tensor *from, braid_tensor *to, braid_err
     return BRAID_OK;
 }
 
-static braid_status deliver(braid_session *s, int32_t i, place *from, braid_tensor *to, arena *memory,
-                            braid_error *err) {
-    to->name = s->base->output_names[i];
-    TRY(place_to_host(s, &from->host->type, from, memory, err));
-    const tensor *t = from->host;
-    size_t needed = t->bytes, room = to->bytes;
-    to->type = t->type.type;
-    to->rank = t->type.rank;
-    memcpy(to->dims, t->type.dims, sizeof to->dims);
-    if (t->type.type == BRAID_STRING && s->lanes > 1)
-        return error_set(err, BRAID_UNSUPPORTED, "output '%s': strings in several lanes", to->name);
-    if (t->type.type == BRAID_STRING) return copy_strings(t, to, err);
-    tensor_type_bytes(&t->type, &needed);
-    size_t stride = to->data && to->lane_stride ? to->lane_stride : needed, whole;
-    if (stride < needed)
-        return error_set(err, BRAID_ARGUMENT, "output '%s': lane stride %zu, a lane has %zu bytes", to->name, stride, needed);
-    if (!size_mul(stride, s->lanes - 1, &whole) || !size_add(whole, needed, &whole)) return error_memory(err);
+/* The caller's buffer, or one of braid's, for lanes `stride` bytes apart; of a list, for one lane. */
+static braid_status make_room(const braid_session *s, braid_tensor *to, size_t needed, size_t stride, braid_error *err) {
+    size_t room = to->bytes, whole = needed;
+    if (to->flags & BRAID_TENSOR_LANES) {
+        TRY(check_list(s, "output", to->name, to, needed, err));
+    } else {
+        if (stride < needed)
+            return error_set(err, BRAID_ARGUMENT, "output '%s': lane stride %zu, a lane has %zu bytes", to->name, stride, needed);
+        if (!size_mul(stride, s->lanes - 1, &whole) || !size_add(whole, needed, &whole)) return error_memory(err);
+    }
     if (!to->data) {
         if (!(to->data = mem_alloc(whole ? whole : 1))) return error_memory(err);
         to->flags |= BRAID_TENSOR_OWNED;
     } else if (room < whole) {
         return error_set(err, BRAID_SHAPE, "output '%s': the buffer has %zu bytes, %zu are needed", to->name, room, whole);
     }
+    to->bytes = whole;
+    return BRAID_OK;
+}
+
+static braid_status deliver(braid_session *s, int32_t i, place *from, braid_tensor *to, arena *memory,
+                            braid_error *err) {
+    to->name = s->base->output_names[i];
+    TRY(place_to_host(s, &from->host->type, from, memory, err));
+    const tensor *t = from->host;
+    size_t needed = t->bytes;
+    to->type = t->type.type;
+    to->rank = t->type.rank;
+    memcpy(to->dims, t->type.dims, sizeof to->dims);
+    if (t->type.type == BRAID_STRING && (s->lanes > 1 || (to->flags & BRAID_TENSOR_LANES)))
+        return error_set(err, BRAID_UNSUPPORTED, "output '%s': strings in several lanes", to->name);
+    if (t->type.type == BRAID_STRING) return copy_strings(t, to, err);
+    tensor_type_bytes(&t->type, &needed);
+    bool list = to->flags & BRAID_TENSOR_LANES;
+    size_t stride = to->data && to->lane_stride ? to->lane_stride : needed;
+    TRY(make_room(s, to, needed, stride, err));
     for (uint32_t lane = 0; needed && lane < s->lanes; lane++) {
-        uint8_t *at = (uint8_t *)to->data + lane * stride;
-        if (lane_good(s, lane)) memcpy(at, (const uint8_t *)t->data + lane * from->stride, needed);
+        uint8_t *at = list ? ((void *const *)to->data)[lane] : (uint8_t *)to->data + lane * stride;
+        if (lane_good(s, lane)) memcpy(at, place_lane(from, lane), needed);
         else memset(at, 0, needed);
     }
-    to->bytes = whole;
-    to->lane_stride = s->lanes > 1 ? stride : 0;
+    to->lane_stride = s->lanes > 1 && !list ? stride : 0;
     return BRAID_OK;
 }
 

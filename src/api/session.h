@@ -45,7 +45,13 @@ typedef struct place {
     const gpu_buffer *buffer; /* content on the device, or NULL */
     uint64_t offset;
     uint64_t stride; /* bytes between lanes, on either side; 0: the same for all lanes */
+    const void *const *each; /* host content lane by lane instead, or NULL; stride is then merely not 0 */
 } place;
+/* One lane of a place that has its content on the host. */
+static inline const uint8_t *place_lane(const place *p, uint32_t lane) {
+    if (p->each && p->stride) return p->each[lane];
+    return (const uint8_t *)p->host->data + lane * p->stride;
+}
 
 /* ---- lanes that fail (lanes.c) */
 typedef struct lane_log {
