@@ -82,7 +82,10 @@ braid_status cli_within(braid_error *err, braid_status status, const char *forma
 int cli_fail(const braid_error *err);
 /* "braid: note: ..." on stderr unless -q. */
 void cli_note(const cli_options *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A line on stderr that the next one, or cli_progress_end, wipes; only on a terminal and without -q. */
+/* A line on stderr that the next one, or cli_progress_end, wipes; not with -q. Where stderr is no terminal: a line that
+   stays, only when the command takes long, and then once every CLI_LONG_NS. */
+#define CLI_LONG_NS UINT64_C(10000000000)
+bool cli_terminal(void); /* is stderr one? */
 void cli_progress(const cli_options *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_progress_end(void);
 /* Log callback; `user` is the cli_options. */

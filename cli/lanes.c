@@ -302,6 +302,7 @@ static braid_status run_rounds(engine *e, const cli_options *o, const lane_input
                                braid_tensor *part, braid_tensor *out, size_t n_out, braid_error *err) {
     size_t most = lanes_in_round(l);
     uint64_t start = cli_clock_ns();
+    cli_progress(o, "%zu lanes", l->lanes);
     for (size_t first = 0; first < l->lanes;) {
         size_t n = l->lanes - first < most ? l->lanes - first : most;
         braid_status status = run_some(e, l, first, n, in, part, out, n_out, err);

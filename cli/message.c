@@ -57,15 +57,29 @@ void cli_note(const cli_options *o, const char *format, ...) {
     va_end(list);
 }
 
+bool cli_terminal(void) { return isatty(STDERR_FILENO); }
+
+/* Not on a terminal: a whole line, when this much time has passed since the last one or the first call. */
+static bool line_is_due(void) {
+    static uint64_t last;
+    uint64_t now = cli_clock_ns();
+    if (last && now - last < CLI_LONG_NS) return false;
+    bool first = last == 0;
+    last = now;
+    return !first;
+}
+
 void cli_progress(const cli_options *o, const char *format, ...) {
-    if (o->quiet || !isatty(STDERR_FILENO)) return;
+    bool terminal = cli_terminal();
+    if (o->quiet || (!terminal && !line_is_due())) return;
     va_list list;
     va_start(list, format);
-    fputs("\r\033[K", stderr);
+    fputs(terminal ? "\r\033[K" : "braid: ", stderr);
     vfprintf(stderr, format, list);
+    if (!terminal) fputc('\n', stderr);
     fflush(stderr);
     va_end(list);
-    progress_shown = true;
+    progress_shown = terminal;
 }
 
 void cli_progress_end(void) {

@@ -341,7 +341,8 @@ static braid_status run_loaded(const cli_options *o, engine *e, const labels *l,
     if (o->verbose)
         fprintf(stderr, "braid: load %.1f ms, plan %.1f ms, run %.1f ms on %s\n", (double)e->load_ns / 1e6,
                 (double)e->plan_ns / 1e6, r->wall_ms, e->info.name);
-    if (o->verbose && r->given.several)
+    bool told = cli_terminal() || r->wall_ms * 1e6 >= (double)CLI_LONG_NS;
+    if (r->given.several && (o->verbose || (told && !o->quiet)))
         fprintf(stderr, "braid: %zu lanes, %.1f items/s\n", r->given.lanes, 1e3 * (double)r->given.lanes / r->wall_ms);
     if (o->compare) TRY(compare_lanes(o, e, r, out, err));
     return out->json ? print_json(o, e, r->given.lanes, out->json, err) : BRAID_OK;

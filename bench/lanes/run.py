@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Measures lanes: 1 to 256 inferences in one run of a file whose batch is 1, and the same work as a true batch.
+
+    run.py BRAID FOLDER ... --out lanes.json [--device D] [--lanes 1,2,4,...,256] [--models digits,mnist]
+           [--seconds S] [--budget S]
+
+The FOLDERs hold the models by the names below; what is not there is left out. Each model is one `braid bench --json`.
+Results are saved after each model, and what the file already has is not measured again, so that a run which ends at its
+budget (seconds, for all models together) is continued by the same command. Batch files that no folder has are made
+from the batch-1 files where `onnx` is installed; a batch that computes other values than the lanes is not kept.
+"""
+import argparse
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# name, title, file of one inference with its options, file of a batch (None: made from the first), most lanes
+MODELS = [
+    ("digits", "digits", "digits.onnx", [], None, 256),
+    ("mnist", "MNIST", "mnist_b1_f32.onnx", [], None, 256),
+    ("cnn20", "cnn20", "cnn20_b1_f32.onnx", [], "cnn20_f32.onnx", 256),
+    ("squeezenet", "SqueezeNet", "squeezenet_b1_f32.onnx", [], "squeezenet_f32.onnx", 256),
+    ("dtln_2", "DTLN, second model", "dtln_model_2.onnx", [], None, 256),
+    ("yolox_nano", "YOLOX-nano", "yolox_nano.onnx", [], None, 256),
+    ("ppocr_rec", "PP-OCRv4 rec, 48 x 320", "ch_PP-OCRv4_rec_infer.onnx", ["--shape", "x=1,3,48,320"],
+     "ch_PP-OCRv4_rec_infer.onnx", 128),
+    ("mobilenet_v2", "MobileNet-v2", "mobilenet_v2_f32.onnx", ["--dim", "N=1"], "mobilenet_v2_f32.onnx", 256),
+    ("resnet50", "ResNet-50", "resnet50_f32.onnx", ["--dim", "N=1"], "resnet50_f32.onnx", 128),
+    ("bert", "BERT-base, 128 tokens", "bert_f32.onnx", ["--dim", "N=1"], "bert_f32.onnx", 64),
+]
+WRONG = 0.02  # a batch whose values differ by more, relative to the largest, is another computation
+
+
+def find(folders, name):
+    return next((f / name for f in folders if (f / name).is_file()), None)
+
+
+def make_batch(source, to):
+    """The model with N in place of the batch of 1; what has no such place stays as it is."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(source)
+    graph = model.graph
+    constants = {t.name: t for t in graph.initializer}
+    constants |= {n.output[0]: n.attribute[0].t for n in graph.node if n.op_type == "Constant" and n.attribute[0].name == "value"}
+    for port in [p for p in graph.input if p.name not in constants] + list(graph.output):
+        dims = port.type.tensor_type.shape.dim
+        if dims and dims[0].dim_value == 1:
+            dims[0].dim_param = "N"
+    del graph.value_info[:]
+    for node in graph.node:
+        shape = constants.get(node.input[1]) if node.op_type == "Reshape" else None
+        if shape is None or node.input[0] in constants:
+            continue
+        dims = numpy_helper.to_array(shape).copy()
+        if len(dims) and dims[0] == 1:
+            dims[0] = 0 if -1 in dims else -1
+            shape.CopyFrom(numpy_helper.from_array(dims, shape.name))
+    onnx.save(model, to)
+    return to
+
+
+def batch_file(folders, row, one, scratch):
+    if row[4]:
+        return find(folders, row[4])
+    try:
+        return make_batch(one, scratch / f"{row[0]}_batch.onnx")
+    except ImportError:
+        return None
+
+
+def numbers(text, most):
+    """1,2,4,...,256 up to `most`, as bench understands it."""
+    out, parts = [], text.split(",")
+    for i, part in enumerate(parts):
+        if part == "...":
+            factor, last = out[-1] // out[-2], int(parts[i + 1])
+            while out[-1] * factor < last:
+                out.append(out[-1] * factor)
+        else:
+            out.append(int(part))
+    return [n for n in out if n <= most] or out[:1]
+
+
+def bench(args, row, one, batch, left):
+    """The rows of one model, or why there are none."""
+    lanes = ",".join(map(str, numbers(args.lanes, row[5])))
+    command = [args.braid, "bench", str(one), "-n", lanes, "--json", "-q", "--warmup", "2", "--seconds", str(args.seconds)]
+    command += row[3] + (["--device", args.device] if args.device else []) + (["--against", str(batch)] if batch else [])
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=left)
+    except subprocess.TimeoutExpired:
+        return None, "the budget ended"
+    if done.returncode:
+        return None, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+    rows = json.loads(done.stdout)
+    return rows if isinstance(rows, list) else [rows], None
+
+
+def measure(args, row, one, batch, left):
+    start = time.monotonic()
+    rows, error = bench(args, row, one, batch, left)
+    if error and batch and error != "the budget ended":  # perhaps only the batch cannot run
+        print(f"  as a batch: {error}", flush=True)
+        rows, error = bench(args, row, one, None, left - (time.monotonic() - start))
+    if error:
+        return {"name": row[0], "title": row[1], "error": error}
+    for r in rows:
+        other = r.get("against")
+        if other and (other["difference"] is None or other["difference"] > WRONG):
+            r["against"] = None
+        r["model"] = row[2]
+        if r.get("against"):
+            r["against"]["model"] = pathlib.Path(batch).name
+    return {"name": row[0], "title": row[1], "seconds": round(time.monotonic() - start, 1), "rows": rows}
+
+
+def save(path, results):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".part").write_text(json.dumps(results, indent=1) + "\n")
+    path.with_suffix(".part").replace(path)
+
+
+def load(path):
+    return json.loads(path.read_text()) if path.is_file() else {"models": []}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("braid")
+    p.add_argument("folders", nargs="+", type=pathlib.Path)
+    p.add_argument("--out", type=pathlib.Path, default="lanes.json")
+    p.add_argument("--device")
+    p.add_argument("--lanes", default="1,2,4,...,256")
+    p.add_argument("--models", default="")
+    p.add_argument("--seconds", type=float, default=0.3, help="of each point (default 0.3)")
+    p.add_argument("--budget", type=float, default=200, help="of all models (default 200)")
+    args = p.parse_args()
+    end = time.monotonic() + args.budget
+    results = load(args.out)
+    folders = args.folders + [ROOT / "examples/digits"]
+    version = subprocess.run([args.braid, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    results |= {"date": datetime.date.today().isoformat(), "braid": version}
+    missing = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for row in MODELS:
+            if args.models and row[0] not in args.models.split(","):
+                continue
+            known = next((m for m in results["models"] if m["name"] == row[0]), None)
+            one = find(folders, row[2])
+            if known and "error" not in known or not one:
+                print(f"{row[0]}: {'already measured' if known else row[2] + ' is not there'}", flush=True)
+                continue
+            left = end - time.monotonic()
+            if left < 2:
+                missing.append(row[0])
+                continue
+            found = measure(args, row, one, batch_file(folders, row, one, pathlib.Path(scratch)), left)
+            results["models"] = [m for m in results["models"] if m["name"] != row[0]] + [found]
+            print(f"{row[0]}: {found.get('error') or str(found['seconds']) + ' s'}", flush=True)
+            save(args.out, results)
+    if missing:
+        print(f"budget spent; the same command goes on with: {' '.join(missing)}")
+    sys.exit(0 if results["models"] else 1)
+
+
+if __name__ == "__main__":
+    main()
