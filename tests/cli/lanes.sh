@@ -58,6 +58,27 @@ load out/x.npy out/0/x.npy out/2/x.npy alone/0/x.npy
 one nchw --input many.npy --output-dir rounds
 one nchw --input many.npy -q -v 2>&1 | grep -c '600 lanes'
 load rounds/image.npy
+# on a terminal: what is done and how fast, wiped when it is over; then one line that stays
+cat >terminal.py <<'END'
+import os
+import pty
+import re
+import subprocess
+import sys
+
+ours, theirs = pty.openpty()
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+os.close(theirs)
+text = b""
+try:
+    while part := os.read(ours, 4096):
+        text += part
+except OSError:
+    pass
+print(re.sub(r"[0-9]+\.[0-9]+", "T", text.decode()).replace("\r\n", "\n").replace("\r\33[K", "<"), end="")
+END
+$PYTHON terminal.py "$BRAID" run "$m/nchw.onnx" --device host --input many.npy
+$PYTHON terminal.py "$BRAID" run "$m/nchw.onnx" --device host --input many.npy -q
 # through a model with nodes, on the device: lanes are what runs alone give
 braid run "$ROOT/examples/digits/digits.onnx" --input "image=$ROOT/examples/digits/images/00[0-6]-*.png" --top 1 --labels "$ROOT/examples/digits/labels.txt" | sed 's/  *[-0-9.]*$//'
 digits() { "$BRAID" run "$ROOT/examples/digits/digits.onnx" -q "$@" >out.txt 2>&1 || cat out.txt; }
