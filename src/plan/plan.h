@@ -92,6 +92,9 @@ braid_status plan_encode(plan *, uint32_t lanes, braid_error *err);
 /* Decodes plan.rows and proves that every read sees its producer's bytes across a barrier (verify.c). */
 braid_status plan_verify(const plan *, uint32_t lanes, braid_error *err);
 
+/* May two steps of one wave be rows of one dispatch: the same pipeline, copies and way of covering lanes. */
+bool plan_steps_join(const step *, const step *);
+
 /* Steps of planning, each a file. */
 braid_status plan_lower(plan *, braid_error *err);                       /* lower.c */
 braid_status plan_waves(plan *, const plan_options *, braid_error *err); /* waves.c */

@@ -1,12 +1,17 @@
 /*
  * verify.c: proves a plan from its bytes.
  *
- * It decodes the row table, lane by lane, into byte ranges of arena blocks, inputs, outputs and constants, and walks the
- * dispatches in order. Every written range is painted with the storage it was meant for and where that begins; then
+ * Dispatches: every step stands in exactly one row, its wave is its dispatch's, waves ascend, row numbers and tiles add
+ * up, what a row holds beside operands is what the step was lowered to.
+ * Order: of two steps that touch the same bytes of a storage, one of them writing, the earlier one (by lowering) is in an
+ * earlier wave; write-only parts of one node excepted.
+ * Places: constants, inputs and outputs are where they belong. The row table is decoded, problem by problem, into byte
+ * ranges of arena blocks, inputs and outputs, and the dispatches are walked in order. Every written range is painted with
+ * the storage it was meant for and where that begins; then
  *   - a range that is read carries the paint of the storage it is meant to read, from the same beginning, put there in
  *     an earlier wave
  *   - within one wave no range is written that another step reads or writes (write-only parts of one node excepted)
- *   - nothing lies outside its buffer
+ *   - nothing lies outside its buffer, and every output is painted as a whole at the end
  * Sync validation cannot do this: it is blind to addresses.
  */
 #include "plan/plan.h"
@@ -14,16 +19,18 @@
 #include <stdlib.h>
 
 typedef struct range {
-    uint32_t space; /* binding number; UINT32_MAX: constants */
+    uint32_t space; /* binding number */
     uint64_t begin, end;
     uint8_t access;
-    int32_t step, tag;
+    int32_t step;
+    int64_t tag;     /* storage and problem that the bytes are meant for */
     uint64_t origin; /* where the storage that owns the bytes begins, by this operand's account */
 } range;
 
 typedef struct paint {
     uint64_t begin, end;
-    int32_t tag, wave;
+    int64_t tag;
+    int32_t wave;
     uint64_t origin;
 } paint;
 
@@ -32,12 +39,21 @@ typedef struct space {
     int32_t n, capacity;
 } space;
 
+typedef struct touch {
+    uint64_t begin, end;
+    int32_t step;
+    uint8_t access;
+} touch;
+
 typedef struct verifier {
     const plan *p;
     uint32_t lanes;
+    int32_t *wave; /* of each step, by the dispatch it is in; -1: not seen */
     space *spaces;
     range *ranges; /* of the current wave */
     int32_t n_ranges, cap_ranges;
+    int32_t *open; /* ranges that reach beyond the current one */
+    int32_t cap_open;
     arena *memory;
     braid_error *err;
 } verifier;
@@ -50,24 +66,134 @@ static braid_status fault(const verifier *v, int32_t step_id, const char *what, 
                      (unsigned long long)at);
 }
 
+/* ----------------------------------------------------------------------------------------------- dispatches */
+
+/* The row as it must be where the operands are as they are. */
+static braid_status check_row(verifier *v, const plan_dispatch *d, int32_t step_id, const uint8_t *row,
+                              uint64_t first_tile) {
+    const step *s = v->p->steps[step_id];
+    uint8_t *wanted = arena_copy(v->memory, s->row, s->row_bytes);
+    if (!wanted) return error_memory(v->err);
+    row_header header = {(uint)first_tile, (uint)s->tiles, (uint)s->node, 0};
+    memcpy(wanted, &header, sizeof header);
+    for (int i = 0; i < s->n_operands; i++) memcpy(wanted + s->operands[i].at, row + s->operands[i].at, sizeof(operand));
+    if (memcmp(wanted, row, s->row_bytes) != 0) return fault(v, step_id, "the row is another", d->rows_offset);
+    return BRAID_OK;
+}
+
+static braid_status check_dispatch(verifier *v, const plan_dispatch *d, int32_t first_step, uint64_t rows_offset) {
+    const plan *p = v->p;
+    if (d->first_step != first_step || d->n_steps < 1 || d->n_steps > p->n_steps - first_step ||
+        d->rows_offset != rows_offset || (uint64_t)d->row_bytes * (uint64_t)d->n_steps > p->rows_bytes - rows_offset)
+        return error_set(v->err, BRAID_INTERNAL, "plan: the dispatch of row byte %llu holds other rows than its own",
+                         (unsigned long long)d->rows_offset);
+    uint64_t tiles = 0;
+    int32_t head = p->order[first_step];
+    for (int32_t k = 0; k < d->n_steps; k++) {
+        int32_t id = p->order[first_step + k];
+        if (id < 0 || id >= p->n_steps || v->wave[id] >= 0)
+            return error_set(v->err, BRAID_INTERNAL, "plan: step %d runs twice", id);
+        const step *s = p->steps[id];
+        v->wave[id] = d->wave;
+        if (d->wave != p->wave[id] || d->wave < 0) return fault(v, id, "the dispatch is in another wave", 0);
+        if (!plan_steps_join(p->steps[head], s) || s->row_bytes != d->row_bytes || s->copies != d->copies ||
+            s->once != d->once || s->folded != d->folded)
+            return fault(v, id, "the dispatch is another kernel's", 0);
+        if (d->row_tiles && s->tiles != d->row_tiles) return fault(v, id, "the dispatch's rows are not equal", 0);
+        TRY(check_row(v, d, id, p->rows + rows_offset + (uint64_t)k * d->row_bytes, tiles));
+        tiles += s->tiles;
+    }
+    if (tiles != d->tiles || tiles > INT32_MAX) return fault(v, head, "the dispatch's tiles do not add up", d->tiles);
+    return BRAID_OK;
+}
+
+static braid_status check_dispatches(verifier *v) {
+    const plan *p = v->p;
+    uint64_t rows_offset = 0;
+    int32_t first_step = 0;
+    for (int32_t i = 0; i < p->n_steps; i++) v->wave[i] = -1;
+    for (int32_t i = 0; i < p->n_dispatches; i++) {
+        const plan_dispatch *d = &p->dispatches[i];
+        if (i && d->wave < p->dispatches[i - 1].wave)
+            return error_set(v->err, BRAID_INTERNAL, "plan: dispatch %d comes after a later wave", i);
+        TRY(check_dispatch(v, d, first_step, rows_offset));
+        first_step += d->n_steps;
+        rows_offset += (uint64_t)d->row_bytes * (uint64_t)d->n_steps;
+    }
+    if (first_step != p->n_steps) return error_set(v->err, BRAID_INTERNAL, "plan: a step is missing");
+    return BRAID_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- order */
+
+static bool written(const plan *p, int32_t root) {
+    return p->storages[root].kind == STORAGE_ARENA || p->storages[root].kind == STORAGE_OUTPUT;
+}
+
+/* All accesses to written storages, by storage and in the order of lowering: those of storage i are at[first[i]] ... */
+static braid_status list_touches(const verifier *v, touch **out, int64_t **first_out) {
+    const plan *p = v->p;
+    int64_t *first = arena_array(v->memory, (size_t)p->n_storages + 2, sizeof *first), n = 0;
+    if (!first) return error_memory(v->err);
+    for (int32_t i = 0; i < p->n_steps; i++)
+        for (int k = 0; k < p->steps[i]->n_operands; k++, n++) first[plan_root(p, p->steps[i]->operands[k].storage) + 2]++;
+    for (int32_t i = 2; i <= p->n_storages; i++) first[i] += first[i - 1];
+    touch *at = arena_array(v->memory, (size_t)n + 1, sizeof *at);
+    if (!at) return error_memory(v->err);
+    for (int32_t i = 0; i < p->n_steps; i++)
+        for (int k = 0; k < p->steps[i]->n_operands; k++) {
+            const step_operand *o = &p->steps[i]->operands[k];
+            uint64_t begin = plan_offset(p, o->storage) + o->offset;
+            at[first[plan_root(p, o->storage) + 1]++] = (touch){begin, begin + o->bytes, i, o->access};
+        }
+    *out = at;
+    *first_out = first;
+    return BRAID_OK;
+}
+
+static bool must_wait(const plan *p, const touch *later, const touch *earlier) {
+    if (!((earlier->access | later->access) & ACCESS_WRITE) || earlier->step == later->step) return false;
+    if (earlier->begin >= later->end || later->begin >= earlier->end) return false;
+    return !(earlier->access == ACCESS_WRITE && later->access == ACCESS_WRITE &&
+             p->steps[earlier->step]->node == p->steps[later->step]->node);
+}
+
+/* Every pair with a write among the accesses to one storage; `writes` has room for all. */
+static braid_status check_storage(const verifier *v, const touch *at, int64_t n, int64_t *writes) {
+    int32_t last = -1; /* last wave of any access so far: most later ones are behind it */
+    int64_t n_writes = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t wave = v->wave[at[i].step];
+        bool writer = at[i].access & ACCESS_WRITE;
+        for (int64_t k = 0; wave <= last && k < (writer ? i : n_writes); k++) {
+            const touch *before = &at[writer ? k : writes[k]];
+            if (v->wave[before->step] >= wave && must_wait(v->p, &at[i], before))
+                return fault(v, at[i].step, "two steps of one wave meet, or come in the wrong order,", at[i].begin);
+        }
+        if (writer) writes[n_writes++] = i;
+        if (wave > last) last = wave;
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_order(const verifier *v) {
+    touch *at = NULL;
+    int64_t *first = NULL;
+    TRY(list_touches(v, &at, &first));
+    int64_t *writes = arena_array(v->memory, (size_t)first[v->p->n_storages] + 1, sizeof *writes);
+    if (!writes) return error_memory(v->err);
+    for (int32_t i = 0; i < v->p->n_storages; i++)
+        if (written(v->p, i)) TRY(check_storage(v, at + first[i], first[i + 1] - first[i], writes));
+    return BRAID_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------- decoding */
 
 static uint64_t space_bytes(const verifier *v, uint32_t index) {
     const plan *p = v->p;
     if (index < (uint32_t)p->n_blocks) return p->block_bytes[index] * v->lanes;
-    if (index >= plan_binding_output(p, 0)) {
-        uint32_t i = index - plan_binding_output(p, 0);
-        return i < (uint32_t)p->n_outputs ? p->storages[p->outputs[i]].bytes : 0;
-    }
-    return p->storages[p->g->inputs[index - (uint32_t)p->n_blocks]].bytes;
-}
-
-static bool in_constants(const plan *p, uint64_t begin, uint64_t end) {
-    for (int32_t i = 0; i < p->n_storages; i++) {
-        const storage *s = &p->storages[i];
-        if (s->kind == STORAGE_CONST && begin >= s->offset && end <= s->offset + s->bytes) return true;
-    }
-    return false;
+    if (index < plan_binding_output(p, 0)) return p->storages[p->g->inputs[index - (uint32_t)p->n_blocks]].bytes;
+    return p->storages[p->outputs[index - plan_binding_output(p, 0)]].bytes;
 }
 
 static braid_status add_range(verifier *v, range r) {
@@ -83,23 +209,47 @@ static braid_status add_range(verifier *v, range r) {
     return BRAID_OK;
 }
 
+/* Constants, inputs and outputs have one place each. */
+static braid_status check_place(const verifier *v, int32_t step_id, const step_operand *o, const operand *e) {
+    const plan *p = v->p;
+    const storage *s = &p->storages[plan_root(p, o->storage)];
+    uint64_t inside = plan_offset(p, o->storage) + o->offset;
+    bool ok = false;
+    switch (s->kind) {
+    case STORAGE_CONST:
+        if (o->access & ACCESS_WRITE) return fault(v, step_id, "a constant is written", e->base);
+        ok = e->kind == OPERAND_DIRECT && e->base == s->offset + inside && !e->lane_stride;
+        break;
+    case STORAGE_INPUT:
+        if (o->access & ACCESS_WRITE) return fault(v, step_id, "an input is written", e->base);
+        ok = e->kind == OPERAND_BINDING && e->index == plan_binding_input(p, s->index) && e->base == inside && !e->lane_stride;
+        break;
+    case STORAGE_OUTPUT:
+        ok = e->kind == OPERAND_BINDING && e->index == plan_binding_output(p, s->index) && e->base == inside && !e->lane_stride;
+        break;
+    case STORAGE_ARENA:
+        ok = e->kind == OPERAND_BINDING && e->index < (uint32_t)p->n_blocks;
+        break;
+    case STORAGE_NONE:
+        break;
+    }
+    return ok ? BRAID_OK : fault(v, step_id, "an operand lies elsewhere", e->base);
+}
+
 static braid_status decode_operand(verifier *v, int32_t step_id, const step_operand *o, const uint8_t *row) {
     operand e;
     memcpy(&e, row + o->at, sizeof e);
     if (!o->bytes) return BRAID_OK;
-    if (e.kind == OPERAND_DIRECT) {
-        if (!in_constants(v->p, e.base, e.base + o->bytes)) return fault(v, step_id, "a constant lies elsewhere", e.base);
-        return (o->access & ACCESS_WRITE) ? fault(v, step_id, "a constant is written", e.base) : BRAID_OK;
-    }
-    if (e.kind != OPERAND_BINDING || e.index >= plan_bindings(v->p)) return fault(v, step_id, "an operand has no place", 0);
+    TRY(check_place(v, step_id, o, &e));
+    if (e.kind == OPERAND_DIRECT) return BRAID_OK;
     bool in_arena = e.index < (uint32_t)v->p->n_blocks;
     int32_t root = plan_root(v->p, o->storage);
     for (uint32_t lane = 0; lane < (in_arena ? v->lanes : 1); lane++) {
-        range r = {e.index, e.base + lane * e.lane_stride, 0, o->access, step_id,
-                   (int32_t)((uint32_t)root * v->lanes + lane), 0};
+        range r = {e.index, e.base + lane * e.lane_stride, 0, o->access, step_id, (int64_t)root * v->lanes + lane, 0};
         r.end = r.begin + o->bytes;
         r.origin = r.begin - plan_offset(v->p, o->storage) - o->offset; /* may wrap around: then nothing equals it */
-        if (r.end > space_bytes(v, e.index)) return fault(v, step_id, "an operand ends outside its buffer", r.begin);
+        if (r.end < r.begin || r.end > space_bytes(v, e.index))
+            return fault(v, step_id, "an operand ends outside its buffer", r.begin);
         TRY(add_range(v, r));
     }
     return BRAID_OK;
@@ -130,17 +280,52 @@ static bool conflict(const verifier *v, const range *a, const range *b) {
     return !parts;
 }
 
+/* Sweeps over the ranges by their beginnings. Open ranges are kept in two lists, written ones from the front and others
+   from the back, so that readers of the same bytes do not look at each other. */
 static braid_status check_wave(verifier *v) {
-    qsort(v->ranges, (size_t)v->n_ranges, sizeof *v->ranges, by_place);
-    for (int32_t i = 0; i < v->n_ranges; i++) {
+    int32_t n = v->n_ranges, writes = 0, reads = 0;
+    if (n > v->cap_open) {
+        v->cap_open = v->cap_ranges;
+        if (!(v->open = arena_array(v->memory, (size_t)v->cap_open, sizeof *v->open))) return error_memory(v->err);
+    }
+    int32_t *end = v->open + v->cap_open;
+    qsort(v->ranges, (size_t)n, sizeof *v->ranges, by_place);
+    for (int32_t i = 0; i < n; i++) {
         const range *a = &v->ranges[i];
-        for (int32_t k = i + 1; k < v->n_ranges; k++) {
-            const range *b = &v->ranges[k];
-            if (b->space != a->space || b->begin >= a->end) break;
-            if (conflict(v, a, b)) return fault(v, b->step, "two steps of one wave meet", b->begin);
+        int32_t kept = 0;
+        for (int32_t k = 0; k < writes; k++) {
+            const range *b = &v->ranges[v->open[k]];
+            if (b->space != a->space || b->end <= a->begin) continue;
+            if (conflict(v, a, b)) return fault(v, a->step, "two steps of one wave meet", a->begin);
+            v->open[kept++] = v->open[k];
         }
+        writes = kept;
+        if (!(a->access & ACCESS_WRITE)) {
+            end[-++reads] = i;
+            continue;
+        }
+        kept = 0;
+        for (int32_t k = 1; k <= reads; k++) {
+            const range *b = &v->ranges[end[-k]];
+            if (b->space != a->space || b->end <= a->begin) continue;
+            if (conflict(v, a, b)) return fault(v, a->step, "two steps of one wave meet", a->begin);
+            end[-++kept] = end[-k];
+        }
+        reads = kept;
+        v->open[writes++] = i;
     }
     return BRAID_OK;
+}
+
+/* First paint that ends behind `at`. */
+static int32_t paint_find(const space *s, uint64_t at) {
+    int32_t low = 0, high = s->n;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (s->paints[middle].end <= at) low = middle + 1;
+        else high = middle;
+    }
+    return low;
 }
 
 /* Inputs are written by the caller; everything else must carry the right paint over the whole range. */
@@ -149,9 +334,8 @@ static braid_status check_read(const verifier *v, const range *r, int32_t wave) 
     if (r->space >= (uint32_t)p->n_blocks && r->space < plan_binding_output(p, 0)) return BRAID_OK;
     const space *s = &v->spaces[r->space];
     uint64_t at = r->begin;
-    for (int32_t i = 0; i < s->n && at < r->end; i++) {
+    for (int32_t i = paint_find(s, at); i < s->n && at < r->end; i++) {
         const paint *q = &s->paints[i];
-        if (q->end <= at) continue;
         if (q->begin > at) break;
         if (q->tag != r->tag || q->origin != r->origin) return fault(v, r->step, "a read finds another tensor's bytes", at);
         if (q->wave >= wave) return fault(v, r->step, "a read has no barrier before it", at);
@@ -178,18 +362,26 @@ static bool insert(verifier *v, space *s, int32_t at, paint q) {
 /* Paints over whatever was there, cutting it where it sticks out. */
 static braid_status paint_range(verifier *v, const range *r, int32_t wave) {
     space *s = &v->spaces[r->space];
-    int32_t i = 0;
-    while (i < s->n && s->paints[i].end <= r->begin) i++;
-    while (i < s->n && s->paints[i].begin < r->end) {
-        paint old = s->paints[i];
-        memmove(&s->paints[i], &s->paints[i + 1], (size_t)(s->n - i - 1) * sizeof *s->paints);
-        s->n--;
-        if (old.begin < r->begin && !insert(v, s, i++, (paint){old.begin, r->begin, old.tag, old.wave, old.origin}))
-            return error_memory(v->err);
-        if (old.end > r->end && !insert(v, s, i, (paint){r->end, old.end, old.tag, old.wave, old.origin})) return error_memory(v->err);
-        if (old.end > r->end) break;
+    int32_t first = paint_find(s, r->begin), end = first;
+    paint left = {0}, right = {0};
+    while (end < s->n && s->paints[end].begin < r->end) end++;
+    if (end > first) {
+        left = s->paints[first];
+        right = s->paints[end - 1];
+        memmove(&s->paints[first], &s->paints[end], (size_t)(s->n - end) * sizeof *s->paints);
+        s->n -= end - first;
     }
-    return insert(v, s, i, (paint){r->begin, r->end, r->tag, wave, r->origin}) ? BRAID_OK : error_memory(v->err);
+    bool ok = true;
+    if (end > first && right.end > r->end) {
+        right.begin = r->end;
+        ok = insert(v, s, first, right);
+    }
+    ok = ok && insert(v, s, first, (paint){r->begin, r->end, r->tag, wave, r->origin});
+    if (ok && end > first && left.begin < r->begin) {
+        left.end = r->begin;
+        ok = insert(v, s, first, left);
+    }
+    return ok ? BRAID_OK : error_memory(v->err);
 }
 
 static braid_status verify_wave(verifier *v, int32_t wave) {
@@ -202,17 +394,30 @@ static braid_status verify_wave(verifier *v, int32_t wave) {
     return BRAID_OK;
 }
 
+static braid_status check_outputs(const verifier *v) {
+    for (int32_t i = 0; i < v->p->n_outputs; i++) {
+        const space *s = &v->spaces[plan_binding_output(v->p, (uint32_t)i)];
+        uint64_t at = 0, bytes = v->p->storages[v->p->outputs[i]].bytes;
+        for (int32_t k = 0; k < s->n && s->paints[k].begin <= at; k++) at = s->paints[k].end;
+        if (at < bytes)
+            return error_set(v->err, BRAID_INTERNAL, "plan: nobody writes byte %llu of output %d", (unsigned long long)at, i);
+    }
+    return BRAID_OK;
+}
+
 static braid_status verify_all(verifier *v) {
     const plan *p = v->p;
-    if (!(v->spaces = arena_array(v->memory, (size_t)plan_bindings(p) + 1, sizeof *v->spaces)))
-        return error_memory(v->err);
+    v->spaces = arena_array(v->memory, (size_t)plan_bindings(p) + 1, sizeof *v->spaces);
+    v->wave = arena_array(v->memory, (size_t)p->n_steps + 1, sizeof *v->wave);
+    if (!v->spaces || !v->wave) return error_memory(v->err);
+    TRY(check_dispatches(v));
+    TRY(check_order(v));
     for (int32_t i = 0; i < p->n_dispatches; i++) {
-        if (i && p->dispatches[i].wave < p->dispatches[i - 1].wave)
-            return error_set(v->err, BRAID_INTERNAL, "plan: dispatch %d comes after a later wave", i);
         if (i && p->dispatches[i].wave != p->dispatches[i - 1].wave) TRY(verify_wave(v, p->dispatches[i - 1].wave));
         TRY(decode_dispatch(v, &p->dispatches[i]));
     }
-    return p->n_dispatches ? verify_wave(v, p->dispatches[p->n_dispatches - 1].wave) : BRAID_OK;
+    if (p->n_dispatches) TRY(verify_wave(v, p->dispatches[p->n_dispatches - 1].wave));
+    return check_outputs(v);
 }
 
 braid_status plan_verify(const plan *p, uint32_t lanes, braid_error *err) {

@@ -47,17 +47,11 @@ static void mark_lifetimes(plan *p) {
 
 /* ---------------------------------------------------------------------------------------------- dispatches */
 
-static int compare_steps(const step *a, const step *b) {
-    int c = strcmp(a->kernel, b->kernel);
-    if (c) return c;
-    if (a->row_bytes != b->row_bytes) return a->row_bytes < b->row_bytes ? -1 : 1;
-    if (a->group != b->group) return a->group < b->group ? -1 : 1;
-    if (a->copies != b->copies) return a->copies < b->copies ? -1 : 1;
-    if (a->once != b->once) return a->once ? 1 : -1;
-    if (a->folded != b->folded) return a->folded ? 1 : -1;
-    if (a->n_spec != b->n_spec) return a->n_spec < b->n_spec ? -1 : 1;
-    c = memcmp(a->spec_ids, b->spec_ids, (size_t)a->n_spec * sizeof *a->spec_ids);
-    return c ? c : memcmp(a->spec, b->spec, (size_t)a->n_spec * sizeof *a->spec);
+bool plan_steps_join(const step *a, const step *b) {
+    size_t spec_bytes = (size_t)a->n_spec * sizeof *a->spec;
+    return strcmp(a->kernel, b->kernel) == 0 && a->row_bytes == b->row_bytes && a->group == b->group &&
+           a->copies == b->copies && a->once == b->once && a->folded == b->folded && a->n_spec == b->n_spec &&
+           memcmp(a->spec_ids, b->spec_ids, spec_bytes) == 0 && memcmp(a->spec, b->spec, spec_bytes) == 0;
 }
 
 /* Numbers the steps' pipelines by first appearance. */
@@ -72,7 +66,7 @@ static braid_status number_pipelines(plan *p, braid_error *err) {
         uint64_t hash = hash_bytes(s->group, s->kernel, strlen(s->kernel));
         hash = hash_bytes(hash ^ s->row_bytes, s->spec, (size_t)s->n_spec * sizeof *s->spec);
         uint32_t at = (uint32_t)(hash ^ hash >> 32) & (size - 1);
-        while (table[at] && compare_steps(p->steps[table[at] - 1], s) != 0) at = (at + 1) & (size - 1);
+        while (table[at] && !plan_steps_join(p->steps[table[at] - 1], s)) at = (at + 1) & (size - 1);
         if (!table[at]) {
             table[at] = i + 1;
             p->pipeline[i] = p->n_pipelines++;
