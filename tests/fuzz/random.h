@@ -74,7 +74,7 @@ typedef struct finding {
 /* Returns true. */
 bool finding_set(finding *, int output, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* lanes.c: `runs` runs of one session with random lanes. True: one of them is not what its lanes alone give. */
+/* random_lanes.c: `runs` runs of one session with random lanes. True: one of them is not what its lanes alone give. */
 typedef struct lanes_total {
     unsigned long long runs, lanes, unlike; /* unlike: refused, as the lanes' outputs have unlike shapes */
 } lanes_total;

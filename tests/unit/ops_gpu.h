@@ -74,6 +74,8 @@ static inline double ops_uniform(void) { /* [0, 1) */
     return (double)(ops_seed >> 11) / 9007199254740992.0;
 }
 
+#include "ops_lanes.h"
+
 static inline bool ops_keeps_denormals(void) {
     braid_device_info info;
     braid_device_describe(ops_device(false), &info);
@@ -99,6 +101,7 @@ static inline braid_tensor ops_random_full(const char *name, braid_type type, in
             element_set_f64(type, t.data, i, special && ops_uniform() < 0.2 ? specials[(int)(ops_uniform() * 8)] : v);
         else element_set_i64(type, t.data, i, (int64_t)floor(v));
     }
+    ops_note_drawn(&t, lo, hi, special);
     return t;
 }
 
@@ -149,12 +152,19 @@ static inline void ops_compare_tensors(const char *source, const braid_tensor *a
 }
 
 /* Compares every output (at most 4) and frees the inputs. Returns the number of host steps of the device's plan; a
-   status other than OK must be the same on both sides. */
+   status other than OK must be the same on both sides. With BRAID_TEST_LANES set: lanes instead (ops_lanes.h). */
 static inline uint64_t ops_compare(const char *source, size_t n_in, braid_tensor *in, double rtol, double atol) {
     braid_error err = {0}, host_err = {0};
     braid_tensor a[4] = {0}, b[4] = {0};
     braid_model *model = ops_model(source, &err);
     size_t n_out = model ? (size_t)model->m->g->n_outputs : 0;
+    const char *lanes = getenv("BRAID_TEST_LANES");
+    if (lanes && model) {
+        uint64_t host_steps = ops_compare_lanes(ops_device(false), source, model, n_in, in, strtoull(lanes, NULL, 0));
+        braid_model_free(model);
+        for (size_t i = 0; i < n_in; i++) free(in[i].data);
+        return host_steps;
+    }
     braid_model_free(model);
     assert_true(n_out <= 4);
     uint64_t host_steps = 0;

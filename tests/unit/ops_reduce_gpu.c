@@ -352,15 +352,15 @@ static void test_loss(void **state) {
     static const char *const reductions[] = {"none", "sum", "mean"};
     for (int i = 0; i < 18; i++) {
         char source[512];
-        bool softmax = i & 1, weights = i / 6 == 1, type16 = i / 6 == 2;
+        bool softmax = i & 1, weighted = i / 6 == 1, type16 = i / 6 == 2;
         braid_type type = type16 ? BRAID_FLOAT16 : BRAID_FLOAT32;
         int64_t dims[] = {3, 5, i < 9 ? 7 : 900};
         snprintf(source, sizeof source,
                  "graph t(x: %s[3,5,%d], t: int64[3,%d], w: %s[5]) {\n%s = %s(x, t%s) {reduction = \"%s\", ignore_index = "
                  "%d}\n} -> y%s",
                  braid_type_name(type), (int)dims[2], (int)dims[2], braid_type_name(type),
-                 softmax && weights ? "y, z" : "y", softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss",
-                 weights ? ", w" : "", reductions[i / 2 % 3], i % 2 ? 2 : -7, softmax && weights ? ", z" : "");
+                 softmax && weighted ? "y, z" : "y", softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss",
+                 weighted ? ", w" : "", reductions[i / 2 % 3], i % 2 ? 2 : -7, softmax && weighted ? ", z" : "");
         braid_tensor in[] = {ops_random("x", type, 3, dims), ops_random_full("t", BRAID_INT64, 2, (int64_t[]){3, dims[2]}, 0, 5, false),
                              ops_random_full("w", type, 1, dims + 1, 0.5, 2, false)};
         on_device(source, 3, in, type16 ? 4e-3 : 1e-4, type16 ? 1e-2 : 1e-4);
