@@ -2,9 +2,12 @@
  * mm.c: times the product kernels on the products of real networks, every tile and split beside the one that the model
  * of mm_choose picks, and checks sampled elements against double. Through gpu.h alone, no graph.
  *
- *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-a] [-f]
+ *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-a] [-f]
  *
  * -a prints every variant; -f tries the tiled kernel, and mv for few rows or columns, on software devices too.
+ *
+ * -l solves every product for so many lanes at once, the weights (A of a convolution, B of a matrix product) shared,
+ * folded or not; the chunk stays that of one lane.
  *
  * A line: network times problem: chosen variant, µs, GFLOP/s; best variant, µs. A time includes the barrier behind each
  * step. Last, for each network, the sum over its products as chosen and as best.
@@ -34,7 +37,7 @@ static const product_case cases[] = {
 typedef struct bench {
     gpu *g;
     braid_type type;
-    uint32_t repeats;
+    uint32_t repeats, lanes;
     bool all, force;
     gpu_buffer a, b, c, partial, rows, run;
     float *host_a, *host_b;
@@ -81,6 +84,11 @@ static gpu_buffer random_buffer(bench *t, int64_t count, float **host) {
     return b;
 }
 
+/* Bytes from lane to lane of an operand that is not shared. */
+static uint64_t lane_stride(uint64_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
 static mm_problem problem_of(const product_case *x, braid_type type, conv *image) {
     mm_problem p = {.type = type, .bias = {.storage = -1}, .alpha = 1, .beta = 1, .groups = 1};
     if (x->size == 0) {
@@ -95,6 +103,7 @@ static mm_problem problem_of(const product_case *x, braid_type type, conv *image
                          .batch = {x->batch},
                          .a_batch = {x->m * x->k},
                          .b_batch = {x->k * x->n}};
+        p.b_shared = true;
         p.a.bytes = (uint64_t)(x->batch * x->m * x->k);
         p.b.bytes = (uint64_t)(x->batch * x->k * x->n);
         p.c.bytes = (uint64_t)(x->batch * x->m * x->n);
@@ -126,6 +135,7 @@ static mm_problem problem_of(const product_case *x, braid_type type, conv *image
                          .b_batch = {channels * plane}};
         if (x->kernel != 1 || x->stride != 1) p.image = image;
         p.groups = x->groups;
+        p.a_shared = true;
         p.a.bytes = (uint64_t)(x->outputs * k);
         p.b.bytes = (uint64_t)(x->channels * plane);
         p.c.bytes = (uint64_t)(x->outputs * out * out);
@@ -138,11 +148,13 @@ static mm_problem problem_of(const product_case *x, braid_type type, conv *image
     return p;
 }
 
-/* Element (entry, m, n) in double. */
-static double wanted(const bench *t, const mm_problem *p, int64_t entry, int64_t m, int64_t n) {
+/* Element (entry, m, n) of a lane in double. */
+static double wanted(const bench *t, const mm_problem *p, uint32_t lane, int64_t entry, int64_t m, int64_t n) {
     const conv *c = p->image;
     const float *a = t->host_a + (p->s.n_batch ? entry * p->s.a_batch[0] : 0);
     const float *b = t->host_b + (p->s.n_batch ? entry * p->s.b_batch[0] : 0);
+    if (p->a_shared) b += lane * lane_stride(p->b.bytes) / braid_type_bytes(t->type);
+    else a += lane * lane_stride(p->a.bytes) / braid_type_bytes(t->type);
     double sum = 0;
     for (int64_t k = 0; k < p->s.k; k++) {
         int64_t at = k * p->s.b_k + n * p->s.b_n;
@@ -161,14 +173,15 @@ static double wanted(const bench *t, const mm_problem *p, int64_t entry, int64_t
 /* Largest error of some elements, relative to the largest wanted one. */
 static double error_of(bench *t, const mm_problem *p) {
     braid_error err;
+    uint32_t lane = t->lanes - 1;
     void *c = malloc(p->c.bytes);
-    must(gpu_download(t->g, &t->c, 0, p->c.bytes, c, &err), &err);
+    must(gpu_download(t->g, &t->c, lane * lane_stride(p->c.bytes), p->c.bytes, c, &err), &err);
     double worst = 0, largest = 1e-9;
     uint64_t seed = 7, count = p->c.bytes / braid_type_bytes(t->type);
     for (int i = 0; i < 100; i++) {
         seed = seed * 6364136223846793005u + 1;
         int64_t at = (int64_t)((seed >> 33) % count), entry = at / (p->s.m * p->s.n);
-        double w = wanted(t, p, entry, at / p->s.n % p->s.m, at % p->s.n), e = fabs(w - element_f64(t->type, c, at));
+        double w = wanted(t, p, lane, entry, at / p->s.n % p->s.m, at % p->s.n), e = fabs(w - element_f64(t->type, c, at));
         if (!(e <= worst)) worst = e;
         if (fabs(w) > largest) largest = fabs(w);
     }
@@ -188,13 +201,13 @@ static uint32_t pipeline_of(bench *t, const mm_code *c) {
     return out;
 }
 
-static operand direct(const gpu_buffer *b) {
-    return (operand){.base = b->address, .kind = OPERAND_DIRECT};
+static operand direct(const gpu_buffer *b, uint64_t stride) {
+    return (operand){.base = b->address, .lane_stride = stride, .kind = OPERAND_DIRECT};
 }
 
 /* Microseconds of one execution with this cut, and its error. */
 static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) {
-    mm_code code[2] = {mm_encode(gpu_traits(t->g), p, cut, false)};
+    mm_code code[2] = {mm_encode(gpu_traits(t->g), p, cut, t->lanes, false)};
     bool split = cut.splits > 1;
     if (split) code[1] = mm_encode_sum(p, cut, false);
     gpu_dispatch dispatches[2 * 64];
@@ -203,10 +216,14 @@ static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) 
     for (uint32_t i = 0; i < steps; i++) {
         row_mm *r = &code[i].row;
         r->header = (row_header){.tiles = (uint32_t)code[i].tiles};
-        r->a = direct(code[i].swapped ? &t->b : &t->a);
-        r->b = direct(code[i].swapped ? &t->a : &t->b);
-        r->c = direct(&t->c);
-        if (split) r->partial = direct(&t->partial);
+        operand a = direct(&t->a, p->a_shared ? 0 : lane_stride(p->a.bytes));
+        operand b = direct(&t->b, p->a_shared ? lane_stride(p->b.bytes) : 0);
+        uint64_t bytes = 0;
+        mm_partial_bytes(p, cut, &bytes);
+        r->a = code[i].swapped ? b : a;
+        r->b = code[i].swapped ? a : b;
+        r->c = direct(&t->c, lane_stride(p->c.bytes));
+        if (split) r->partial = direct(&t->partial, lane_stride(bytes));
         rows[i] = *r;
     }
     put(t, &t->rows, rows, steps * sizeof *rows);
@@ -217,16 +234,18 @@ static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) 
                                            .row_bytes = sizeof *rows,
                                            .rows = t->rows.address + i * sizeof *rows,
                                            .n_rows = 1,
-                                           .tiles = code[i].tiles};
+                                           .tiles = code[i].tiles,
+                                           .folded = code[i].folded};
     gpu_program_info info = {
-        .dispatches = dispatches, .n_dispatches = n, .run_block = t->run.address, .lanes = 1, .timestamps = true};
+        .dispatches = dispatches, .n_dispatches = n, .run_block = t->run.address, .lanes = t->lanes, .timestamps = true};
     gpu_program *recorded;
     braid_error err;
-    uint64_t ns = 0, least = UINT64_MAX;
+    uint64_t least = UINT64_MAX;
+    gpu_times spent;
     must(gpu_program_new(t->g, &info, &recorded, &err), &err);
     for (int i = 0; i < 3; i++) {
-        must(gpu_program_run(t->g, recorded, &ns, &err), &err);
-        if (ns < least) least = ns;
+        must(gpu_program_run(t->g, recorded, &spent, &err), &err);
+        if (spent.device_ns < least) least = spent.device_ns;
     }
     gpu_program_free(t->g, recorded);
     *error = error_of(t, p);
@@ -239,7 +258,8 @@ static void name_cut(const mm_cut *c, char out[static 48]) {
     else if (c->bk == 0)
         snprintf(out, 48, "direct %ux%u/%u", c->tm, c->tn, c->group);
     else
-        snprintf(out, 48, "%ux%ux%u/%ux%u s%u", c->bm, c->bn, c->bk, c->tm, c->tn, c->splits);
+        snprintf(out, 48, "%ux%ux%u/%ux%u s%u%s", c->bm, c->bn, c->bk, c->tm, c->tn, c->splits,
+                 c->fold == FOLD_N ? " fold n" : c->fold == FOLD_M ? " fold m" : "");
 }
 
 typedef struct tally {
@@ -266,6 +286,25 @@ static void vectors_of(bench *t, const mm_problem *p, double flops, double *best
         for (uint32_t across = 1; across <= 128; across *= 2)
             if (mm_vector_cut(gpu_traits(t->g), p, chunk, across, &c) && c.group >= 32 && c.group <= 512)
                 try_cut(t, p, &c, flops, best, name);
+}
+
+/* Every tile, fold and split for many lanes: the chunk is given. */
+static double best_of_lanes(bench *t, const mm_problem *p, uint32_t chunk, double flops, char name[static 48]) {
+    double best = 1e30;
+    for (size_t i = 0; i < mm_tile_count(); i++)
+        for (int fold = FOLD_NONE; fold <= FOLD_M; fold++)
+            for (int split = 0; split <= (fold == FOLD_NONE && p->s.k > (int64_t)chunk); split++) {
+                mm_cut c = mm_tile(i);
+                c.chunk = chunk;
+                c.fold = (mm_fold)fold;
+                c.splits = split ? ((uint32_t)p->s.k - 1) / chunk + 1 : 1;
+                uint64_t bytes;
+                if (!mm_fits(gpu_traits(t->g), &c, t->type) || (p->image && c.group % c.bn != 0)) continue;
+                if ((fold == FOLD_N && !p->a_shared) || (fold == FOLD_M && !p->b_shared)) continue;
+                if (!mm_partial_bytes(p, c, &bytes) || lane_stride(bytes) * t->lanes > t->partial.bytes) continue;
+                try_cut(t, p, &c, flops, &best, name);
+            }
+    return best;
 }
 
 /* Every tile and split of the problem; returns the best time and its name. */
@@ -295,16 +334,19 @@ static tally run_case(bench *t, const product_case *x) {
     conv image;
     mm_problem p = problem_of(x, t->type, &image);
     int64_t size = (int64_t)braid_type_bytes(t->type);
-    t->a = random_buffer(t, (int64_t)p.a.bytes / size, &t->host_a);
-    t->b = random_buffer(t, (int64_t)p.b.bytes / size, &t->host_b);
-    t->c = buffer(t, p.c.bytes);
-    double flops = 2.0 * (double)p.s.m * (double)p.s.n * (double)p.s.k * (double)mm_batches(&p.s), error;
-    mm_cut cut = mm_choose(gpu_traits(t->g), &p);
+    uint64_t lanes_a = p.a_shared ? 1 : t->lanes, lanes_b = p.a_shared ? t->lanes : 1;
+    t->a = random_buffer(t, (int64_t)(lane_stride(p.a.bytes) * lanes_a) / size, &t->host_a);
+    t->b = random_buffer(t, (int64_t)(lane_stride(p.b.bytes) * lanes_b) / size, &t->host_b);
+    t->c = buffer(t, lane_stride(p.c.bytes) * t->lanes);
+    double flops = 2.0 * t->lanes * (double)p.s.m * (double)p.s.n * (double)p.s.k * (double)mm_batches(&p.s), error;
+    mm_cut cut = mm_choose(gpu_traits(t->g), &p, t->lanes);
     char chosen[48], best[48] = "-";
     name_cut(&cut, chosen);
     tally sum;
     sum.chosen = measure(t, &p, cut, &error);
-    sum.best = gpu_traits(t->g)->software && !t->force ? sum.chosen : best_of(t, &p, flops, best);
+    sum.best = gpu_traits(t->g)->software && !t->force ? sum.chosen
+               : t->lanes > 1                              ? best_of_lanes(t, &p, cut.chunk, flops, best)
+                                                           : best_of(t, &p, flops, best);
     if (sum.best >= sum.chosen) {
         sum.best = sum.chosen;
         memcpy(best, chosen, sizeof best);
@@ -325,7 +367,7 @@ static tally run_case(bench *t, const product_case *x) {
 int main(int argc, char **argv) {
     const char *network = NULL;
     braid_device_options options = {.size = sizeof options};
-    bench t = {.type = BRAID_FLOAT32, .repeats = 20};
+    bench t = {.type = BRAID_FLOAT32, .repeats = 20, .lanes = 1};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-a"))
             t.all = true;
@@ -339,18 +381,21 @@ int main(int argc, char **argv) {
             t.type = type_from_name(argv[++i]);
         else if (i + 1 < argc && !strcmp(argv[i], "-r"))
             t.repeats = (uint32_t)atoi(argv[++i]);
+        else if (i + 1 < argc && !strcmp(argv[i], "-l"))
+            t.lanes = (uint32_t)atoi(argv[++i]);
         else {
-            fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-a] [-f]\n");
+            fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-a] [-f]\n");
             return 2;
         }
     }
     if (t.repeats < 1 || t.repeats > 64) t.repeats = 20;
     braid_error err;
     must(gpu_open(&options, &t.g, &err), &err);
-    t.partial = buffer(&t, (uint64_t)64 << 20);
+    if (t.lanes < 1 || t.lanes > 4096) t.lanes = 1;
+    t.partial = buffer(&t, (uint64_t)(t.lanes > 1 ? 1024 : 64) << 20);
     t.rows = buffer(&t, 2 * sizeof(row_mm));
     t.run = buffer(&t, 4096);
-    run_block run = {.lanes = 1};
+    run_block run = {.lanes = t.lanes};
     put(&t, &t.run, &run, sizeof run);
     tally total = {0};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -8,7 +8,8 @@
 // A workgroup computes a BM x BN tile of one batch entry. Per step of BK it stages A and B through shared memory,
 // both stored k-major so that an invocation reads its TM rows and TN columns as 16-byte vectors; the next step's
 // elements travel to registers meanwhile. 32 invocations cover 4*TM x 8*TN of the tile.
-// tile = ((split * batches + batch) * tiles_m + tile_m) * tiles_n + tile_n.
+// tile = ((split * batches + batch) * tiles_m + tile_m) * tiles_n + tile_n. Folded products have no splits, and their
+// folded operand is not fetched as 2; an invocation of loads 1, 3 and 4 has the same rows in every step.
 // BM is a multiple of 4*TM, BN of 8*TN, TM of 2, TN of 4, BK and chunk of 4, chunk of BK unless there is one chunk.
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
@@ -66,7 +67,7 @@ elem4 fetch(const uint load, const uint width, source s, pixel x, uint u, uint r
         if (r < s.rows && k < k_end) v = elem_load4(s.base, r * s.row_stride + k);
     } else if (load == 1u) {
         uint r = row0 + u % (width / 4u) * 4u, k = k0 + u / (width / 4u);
-        if (r < s.rows && k < k_end) v = elem_load4(s.base, r + k * s.k_stride);
+        if (r < s.rows && k < k_end) v = elem_load4(s.base, r * s.row_stride + k * s.k_stride);
     } else if (load == 2u) {
         uint k = k0 + u % BK, r = row0 + u / BK * 4u;
         [[unroll]] for (uint i = 0u; i < 4u; i++)
@@ -91,15 +92,20 @@ uint place_at(const uint load, const uint width, const uint pitch, uint u, uint 
 }
 
 elem4 next_a[FETCH_A], next_b[FETCH_B];
+uint64_t fold_base[FOLD == FOLD_M ? FETCH_A : FETCH_B]; // FOLD, load 0: address of each unit's row
 
 void fetch_tiles(source a, source b, pixel x, uint m0, uint n0, uint k0, uint k_end) {
     uint id = gl_LocalInvocationIndex;
-    [[unroll]] for (uint i = 0u; i < FETCH_A; i++)
+    [[unroll]] for (uint i = 0u; i < FETCH_A; i++) {
+        if (FOLD == FOLD_M && LOAD_A == 0u) a.base = fold_base[i];
         if (UNITS_A % THREADS == 0u || id + i * THREADS < UNITS_A)
             next_a[i] = fetch(LOAD_A, BM, a, x, id + i * THREADS, m0, k0, k_end);
-    [[unroll]] for (uint i = 0u; i < FETCH_B; i++)
+    }
+    [[unroll]] for (uint i = 0u; i < FETCH_B; i++) {
+        if (FOLD == FOLD_N && LOAD_B == 0u) b.base = fold_base[i];
         if (UNITS_B % THREADS == 0u || id + i * THREADS < UNITS_B)
             next_b[i] = fetch(LOAD_B, BN, b, x, id + i * THREADS, n0, k0, k_end);
+    }
 }
 
 void put_tiles(uint stage) {
@@ -155,20 +161,90 @@ void add_tile(uint stage, uint m, uint n) {
     }
 }
 
-pixel pixel_at(row_ref row, uint n) {
+pixel pixel_at(row_ref row, uint n, bool exists) {
     pixel x;
     uint w = n % row.r.out_size[2], rest = n / row.r.out_size[2];
     uint h = rest % row.r.out_size[1], d = rest / row.r.out_size[1];
     x.d = int(d * row.r.stride[0]) - row.r.pad[0];
     x.h = int(h * row.r.stride[1]) - row.r.pad[1];
     x.w = int(w * row.r.stride[2]) - row.r.pad[2];
-    x.in_d = n < row.r.n ? int(row.r.in_size[0]) : 0; // no position of a missing pixel is inside
+    x.in_d = exists ? int(row.r.in_size[0]) : 0; // no position of a missing pixel is inside
     x.in_h = int(row.r.in_size[1]);
     x.in_w = int(row.r.in_size[2]);
     x.dilation_d = int(row.r.dilation[0]);
     x.dilation_h = int(row.r.dilation[1]);
     x.dilation_w = int(row.r.dilation[2]);
     return x;
+}
+
+uint64_t operand_base(row_ref row, place p, uint entry, bool is_a) {
+    return is_a ? operand_address(row.r.a, p) + batch_offset(row.r.a_batch, entry, row.r.batch) * type_bytes(TYPE)
+                : operand_address(row.r.b, p) + batch_offset(row.r.b_batch, entry, row.r.batch) * type_bytes(TYPE);
+}
+
+// Points the folded operand at this invocation's rows; s.row_stride becomes part of the addresses.
+void fold_source(row_ref row, place p, uint entry, const uint load, const uint width, uint row0, inout source s,
+                 inout pixel x) {
+    uint total = fold_total(row), id = gl_LocalInvocationIndex;
+    const uint fetches = FOLD == FOLD_M ? FETCH_A : FETCH_B;
+    s.rows = total;
+    [[unroll]] for (uint i = 0u; i < (load == 0u ? fetches : 1u); i++) {
+        uint r = row0 + (load == 0u ? (id + i * THREADS) / (BK / 4u) : load == 1u ? id % (width / 4u) * 4u : id % width);
+        folded f = fold_find(row, p, entry, min(r, total - 1u));
+        s.base = operand_base(row, f.p, f.entry, FOLD == FOLD_M);
+        if (load == 4u) x = pixel_at(row, f.at, r < total);
+        else s.base += uint64_t(f.at) * s.row_stride * type_bytes(TYPE);
+        if (load == 0u) fold_base[i] = s.base;
+    }
+    s.row_stride = 0u;
+}
+
+elem totals[TM * TN]; // of all chunks, CHUNKED
+elem value_at(uint i, uint j) { return MODE == MODE_CHUNKED ? totals[i * TN + j] : sums[i * TN + j]; }
+
+// Writes the sums of a folded product; (m, n): this invocation's corner.
+void finish_folded(row_ref row, place p, uint entry, uint m, uint n) {
+    uint last = 0xffffffffu, count = fold_total(row);
+    finish_state s;
+    if (FOLD == FOLD_N) {
+        [[unroll]] for (uint j = 0u; j < TN; j++) {
+            uint nj = n + j % 4u + j / 4u * 32u;
+            if (nj >= count || (STORE4 != 0u && j % 4u != 0u)) continue;
+            folded f = fold_find(row, p, entry, nj);
+            if (f.unit != last) s = finish_begin(row, f.p, f.entry);
+            last = f.unit;
+            [[unroll]] for (uint i = 0u; i < TM; i++) {
+                uint mi = m + i % 4u + i / 4u * 16u;
+                if (mi >= row.r.m) continue;
+                if (STORE4 != 0u) {
+                    elem4 v;
+                    [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, min(j + c, TN - 1u));
+                    finish4(s, v, mi, f.at);
+                } else {
+                    finish(s, value_at(i, j), mi, f.at);
+                }
+            }
+        }
+    } else {
+        [[unroll]] for (uint i = 0u; i < TM; i++) {
+            uint mi = m + i % 4u + i / 4u * 16u;
+            if (mi >= count) continue;
+            folded f = fold_find(row, p, entry, mi);
+            if (f.unit != last) s = finish_begin(row, f.p, f.entry);
+            last = f.unit;
+            [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
+                elem4 v;
+                [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
+                uint nj = n + j * 8u;
+                if (STORE4 != 0u) {
+                    if (nj < row.r.n) finish4(s, v, f.at, nj);
+                } else {
+                    [[unroll]] for (uint c = 0u; c < 4u; c++)
+                        if (nj + c < row.r.n) finish(s, v[c], f.at, nj + c);
+                }
+            }
+        }
+    }
 }
 
 void main() {
@@ -185,12 +261,13 @@ void main() {
         entry %= batches;
     }
     uint m0 = tile_m * BM, n0 = tile_n * BN;
-    source a = source(operand_address(row.r.a, p) + batch_offset(row.r.a_batch, entry, row.r.batch) * type_bytes(TYPE),
-                      row.r.m, row.r.a_m, row.r.a_k);
-    source b = source(operand_address(row.r.b, p) + batch_offset(row.r.b_batch, entry, row.r.batch) * type_bytes(TYPE),
-                      row.r.n, row.r.b_n, row.r.b_k);
+    source a = source(operand_base(row, p, entry, true), row.r.m, row.r.a_m, row.r.a_k);
+    source b = source(operand_base(row, p, entry, false), row.r.n, row.r.b_n, row.r.b_k);
     pixel x = pixel(0, 0, 0, 0, 0, 0, 0, 0, 0);
-    if (LOAD_B == 4u) x = pixel_at(row, n0 + id % BN);
+    if (LOAD_B == 4u && FOLD != FOLD_N) x = pixel_at(row, n0 + id % BN, n0 + id % BN < row.r.n);
+    if (FOLD == FOLD_N) fold_source(row, p, entry, LOAD_B, BN, n0, b, x);
+    if (FOLD == FOLD_M) fold_source(row, p, entry, LOAD_A, BM, m0, a, x);
+    if (FOLD == FOLD_N && n0 >= b.rows || FOLD == FOLD_M && m0 >= a.rows) return; // fewer lanes than there is room for
     uint k_begin = 0u, k_end = row.r.k, chunk = row.r.chunk;
     if (MODE == MODE_SPLIT) {
         k_begin = split * chunk;
@@ -201,10 +278,9 @@ void main() {
     const uint across = BN / (8u * TN);
     uint m = warp / across * 4u * TM + lane / 8u * min(TM, 4u), n = warp % across * 8u * TN + lane % 8u * 4u;
 
-    elem total[TM * TN];
     [[unroll]] for (uint i = 0u; i < TM * TN; i++) {
         sums[i] = elem(0);
-        if (MODE == MODE_CHUNKED) total[i] = elem(0);
+        if (MODE == MODE_CHUNKED) totals[i] = elem(0);
     }
     uint stage = 0u, left = chunk;
     if (k_begin < k_end) fetch_tiles(a, b, x, m0, n0, k_begin, k_end);
@@ -219,7 +295,7 @@ void main() {
             left -= BK;
             if (left == 0u) {
                 [[unroll]] for (uint i = 0u; i < TM * TN; i++) {
-                    total[i] += sums[i];
+                    totals[i] += sums[i];
                     sums[i] = elem(0);
                 }
                 left = chunk;
@@ -227,7 +303,7 @@ void main() {
         }
     }
     if (MODE == MODE_CHUNKED && left != chunk) {
-        [[unroll]] for (uint i = 0u; i < TM * TN; i++) total[i] += sums[i];
+        [[unroll]] for (uint i = 0u; i < TM * TN; i++) totals[i] += sums[i];
     }
 
     // Row i and column j of the invocation: vectors of four lie 4 and 8 vectors apart.
@@ -243,12 +319,15 @@ void main() {
             }
         return;
     }
+    if (FOLD != 0u) {
+        finish_folded(row, p, entry, m, n);
+        return;
+    }
     finish_state s = finish_begin(row, p, entry);
     [[unroll]] for (uint i = 0u; i < TM; i++)
         [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
             elem4 v;
-            [[unroll]] for (uint c = 0u; c < 4u; c++)
-                v[c] = MODE == MODE_CHUNKED ? total[i * TN + j + c] : sums[i * TN + j + c];
+            [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
             uint mi = m + i % 4u + i / 4u * 16u, nj = n + j * 8u;
             if (mi >= row.r.m) continue;
             if (STORE4 != 0u) {

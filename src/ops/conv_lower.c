@@ -44,6 +44,7 @@ static mm_problem problem_new(const lowering *l, const conv *c, int64_t taps) {
                     .row_axis = 1,
                     .col_axis = 2,
                     .groups = c->groups,
+                    .images = c->batch,
                     .image = c};
     mm_dense(&p.s);
     return p;

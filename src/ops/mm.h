@@ -32,6 +32,8 @@ typedef struct mm_problem {
     int row_axis, col_axis; /* of the epilogue, see map_lower_epilogue */
     int64_t groups;         /* batch entries that make one of the epilogue's batches, their rows following each other */
     const conv *image;      /* B is the image of this convolution (at most three axes); NULL: a matrix */
+    int64_t images;         /* of `batch`, the outermost dim, that share A; 0, 1: none */
+    bool a_shared, b_shared; /* the same for all problems (kernels/abi.h): A or B */
     bool transposed;        /* of a ConvTranspose: A is [channel][m][tap], a_m the taps, a_k m * taps */
 } mm_problem;
 
@@ -45,15 +47,19 @@ braid_status mm_lower(lowering *, const mm_problem *);
 mm_operand mm_operand_in(const lowering *, int i);
 mm_operand mm_operand_out(const lowering *);
 
-/* How a problem is cut. A pure function of one lane's problem, the type and static traits of the device: chunk fixes
-   the order of sums (kernels/lib/mm.glsl). */
+typedef enum mm_fold { FOLD_NONE, FOLD_N, FOLD_M } mm_fold; /* as in kernels/lib/mm.glsl */
+
+/* How a problem is cut. chunk fixes the order of sums (kernels/lib/mm.glsl): it is a pure function of one lane's
+   problem, the type and static traits of the device; the rest may depend on the number of problems too. */
 typedef struct mm_cut {
     uint32_t bm, bn, bk, tm, tn; /* tile and part of an invocation */
     uint32_t chunk, splits;
     uint32_t group; /* invocations; of the direct kernel mms where bk is 0 */
+    mm_fold fold;
     bool vector;    /* kernel mv: a workgroup has bm chunks side by side, bn columns, tm = all rows */
 } mm_cut;
-mm_cut mm_choose(const device_traits *, const mm_problem *);
+/* For `problems` of this kind at once. */
+mm_cut mm_choose(const device_traits *, const mm_problem *, uint32_t problems);
 /* Does the device have the shared memory and invocations for a tile, with sums of this type. */
 bool mm_fits(const device_traits *, const mm_cut *, braid_type);
 size_t mm_tile_count(void);

@@ -2,18 +2,17 @@
  * mm_choose.c: tile and chunk of a product, by a small model of the device: a core works on its tiles either at the
  * tile's rate of multiply-adds or, with few of them, at the pace of one tile's memory latency.
  */
-#include "ops/mm.h"
+#include "ops/mm_code.h"
 
 /* Multiply-adds a cycle that a core reaches with this tile when it has enough of them. */
+#define TILE(m, n, k, rows, columns, rate) {{.bm = m, .bn = n, .bk = k, .tm = rows, .tn = columns, .splits = 1}, rate}
 static const struct {
     mm_cut cut;
     int rate;
-} tiles[] = {
-    {{128, 128, 16, 8, 8, 0, 1, 0, false}, 96}, {{64, 128, 16, 8, 8, 0, 1, 0, false}, 90}, {{128, 64, 16, 8, 8, 0, 1, 0, false}, 90},
-    {{64, 64, 16, 8, 4, 0, 1, 0, false}, 76},   {{64, 64, 16, 4, 4, 0, 1, 0, false}, 64},  {{32, 64, 16, 4, 4, 0, 1, 0, false}, 56},
-    {{64, 32, 16, 4, 4, 0, 1, 0, false}, 56},   {{32, 32, 32, 4, 4, 0, 1, 0, false}, 48},  {{32, 32, 32, 2, 4, 0, 1, 0, false}, 36},
-    {{16, 64, 32, 2, 4, 0, 1, 0, false}, 32},   {{16, 32, 32, 2, 4, 0, 1, 0, false}, 28},
-};
+} tiles[] = {TILE(128, 128, 16, 8, 8, 96), TILE(64, 128, 16, 8, 8, 90), TILE(128, 64, 16, 8, 8, 90),
+             TILE(64, 64, 16, 8, 4, 76),   TILE(64, 64, 16, 4, 4, 64),  TILE(32, 64, 16, 4, 4, 56),
+             TILE(64, 32, 16, 4, 4, 56),   TILE(32, 32, 32, 4, 4, 48),  TILE(32, 32, 32, 2, 4, 36),
+             TILE(16, 64, 32, 2, 4, 32),   TILE(16, 32, 32, 2, 4, 28)};
 
 enum {
     CHUNK_STEP = 32,  /* every BK divides it */
@@ -21,7 +20,8 @@ enum {
     STEP_STALL = 500, /* cycles that a step of BK waits for memory, beside BK * K_STALL */
     K_STALL = 16,
     SUM_CYCLES = 4500, /* the second step of a split: a barrier and a launch */
-    SUM_BYTES = 1500   /* bytes of partial sums a cycle */
+    SUM_BYTES = 1500,  /* bytes of partial sums a cycle */
+    CACHE_BYTES = 32   /* a cycle, of each core */
 };
 
 size_t mm_tile_count(void) {
@@ -44,15 +44,15 @@ static int64_t up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-static double cycles(const mm_problem *p, int64_t batches, const mm_cut *c, int rate, int64_t cores) {
-    int64_t groups = up(p->s.m, c->bm) * up(p->s.n, c->bn) * batches * c->splits, rounds = up(groups, cores);
-    int64_t k = p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk, threads = c->bm / c->tm * (c->bn / c->tn);
-    if (c->splits == 1) k = p->s.k;
+static double cycles(const mm_dims *d, int64_t all_k, const mm_cut *c, int rate, int64_t cores) {
+    int64_t groups = up(d->m, c->bm) * up(d->n, c->bn) * d->entries * c->splits, rounds = up(groups, cores);
+    int64_t k = all_k < (int64_t)c->chunk ? all_k : (int64_t)c->chunk, threads = c->bm / c->tm * (c->bn / c->tn);
+    if (c->splits == 1) k = all_k;
     double busy = (double)rounds * c->bm * c->bn * (double)k / rate;
     int64_t resident = threads >= 256 ? 2 : threads >= 128 ? 4 : 8;
     double stalled = (double)up(rounds, resident) * (double)up(k, c->bk) * (STEP_STALL + (int)c->bk * K_STALL);
     double sum =
-        c->splits == 1 ? 0 : SUM_CYCLES + (double)c->splits * (double)(p->s.m * p->s.n * batches) * 8 / SUM_BYTES;
+        c->splits == 1 ? 0 : SUM_CYCLES + (double)c->splits * (double)(d->m * d->n * d->entries) * 8 / SUM_BYTES;
     return (busy > stalled ? busy : stalled) + sum;
 }
 
@@ -76,11 +76,11 @@ static bool is_direct(const device_traits *device, const mm_problem *p) {
     return device->software || p->transposed || (p->image && p->s.m <= 4 && p->s.k <= 256);
 }
 
-mm_cut mm_choose(const device_traits *device, const mm_problem *p) {
+/* The cut of one problem alone: what fixes the chunk. */
+static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
     static const int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
-    int64_t batches = 1, cores = device->cores ? device->cores : 1;
-    for (int i = 0; i < p->s.n_batch; i++) batches *= p->s.batch[i];
-    if (is_direct(device, p)) return direct_cut(device, p, batches);
+    int64_t cores = device->cores ? device->cores : 1;
+    mm_dims d = {p->s.m, p->s.n, mm_batches(&p->s)};
     mm_cut best = {0};
     if (mm_vector_choose(device, p, &best)) return best;
     best = (mm_cut){0};
@@ -94,11 +94,57 @@ mm_cut mm_choose(const device_traits *device, const mm_problem *p) {
             c.splits = (uint32_t)(i == 0 ? 1 : up(p->s.k, chunk));
             c.chunk = (uint32_t)(chunk > CHUNK_MAX ? CHUNK_MAX : chunk ? chunk : CHUNK_STEP);
             if (c.splits > 1) c.splits = (uint32_t)up(p->s.k, c.chunk);
-            double now = cycles(p, batches, &c, tiles[t].rate, cores);
+            double now = cycles(&d, p->s.k, &c, tiles[t].rate, cores);
             if (best.bm && now >= best_cycles) continue;
             best = c;
             best_cycles = now;
         }
     }
     return best;
+}
+
+/* Kernel mv reads the large matrix once for each problem, from the cache after the first. */
+static double vector_cycles(const mm_problem *p, const mm_cut *c, uint32_t problems, int64_t cores) {
+    double bytes = (double)p->s.k * (double)(p->s.m > p->s.n ? p->s.m : p->s.n) * (double)mm_batches(&p->s) * 4;
+    double walk = (double)up(p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk, c->bk) * (STEP_STALL + (int)c->bk * K_STALL);
+    return walk + bytes * problems / ((double)cores * CACHE_BYTES);
+}
+
+static bool may_fold(const mm_problem *p, const mm_cut *c, uint32_t problems, mm_fold fold) {
+    if (fold == FOLD_NONE) return true;
+    if (p->transposed || (p->image && fold == FOLD_M)) return false;
+    bool shared = problems == 1 || (fold == FOLD_N ? p->a_shared : p->b_shared);
+    return shared && c->group % (fold == FOLD_N ? c->bn : c->bm) == 0;
+}
+
+/* The best way to cut many, the chunk being what one problem alone has. */
+static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut alone) {
+    int64_t cores = device->cores ? device->cores : 1, splits = p->s.k ? up(p->s.k, alone.chunk) : 1;
+    mm_cut best = alone;
+    double best_cycles = alone.vector ? vector_cycles(p, &alone, problems, cores) : 0;
+    for (size_t t = 0; t < COUNT_OF(tiles); t++) {
+        mm_cut c = mm_tile(t);
+        if (!mm_fits(device, &c, p->type) || (p->image && c.group % c.bn != 0)) continue;
+        c.chunk = alone.chunk;
+        for (int fold = FOLD_NONE; fold <= FOLD_M; fold++) {
+            mm_dims d;
+            c.fold = (mm_fold)fold;
+            if (!may_fold(p, &c, problems, c.fold) || !mm_extent(p, c.fold, problems, &d)) continue;
+            for (int split = 0; split <= (fold == FOLD_NONE && splits > 1); split++) {
+                c.splits = split ? (uint32_t)splits : 1;
+                double now = cycles(&d, p->s.k, &c, tiles[t].rate, cores);
+                if (best_cycles > 0 && now >= best_cycles) continue;
+                best = c;
+                best_cycles = now;
+            }
+        }
+    }
+    return best;
+}
+
+mm_cut mm_choose(const device_traits *device, const mm_problem *p, uint32_t problems) {
+    if (is_direct(device, p)) return direct_cut(device, p, mm_batches(&p->s) * problems);
+    mm_cut alone = choose_alone(device, p);
+    bool many = problems > 1 || mm_images(p) > 1;
+    return many && alone.bm ? choose_many(device, p, problems, alone) : alone;
 }

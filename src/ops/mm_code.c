@@ -17,7 +17,8 @@ enum {
     SPEC_KERNEL,
     SPEC_STAGES = 20,
     SPEC_STORE4,
-    SPEC_SWAP
+    SPEC_SWAP,
+    SPEC_FOLD
 };
 enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
 enum { SUM_GROUP = 256, SUM_ITEMS = 4 };
@@ -106,6 +107,7 @@ static row_mm row_fill(const mm_problem *p, const mm_cut *cut) {
                   .alpha = p->alpha,
                   .beta = p->beta,
                   .groups = p->groups ? (uint32_t)p->groups : 1,
+                  .images = cut->fold == FOLD_N ? (uint32_t)mm_images(p) : 1,
                   .batch = {1, 1, 1}};
     for (int i = 0; i < s->n_batch; i++) {
         int to = 3 - s->n_batch + i;
@@ -139,12 +141,33 @@ static void row_swap(row_mm *r) {
     }
 }
 
-static void grid(mm_code *c, const mm_problem *p, const mm_cut *cut) {
+int64_t mm_images(const mm_problem *p) {
+    return p->images > 1 && p->s.n_batch > 0 && p->s.batch[0] == p->images && p->s.a_batch[0] == 0 ? p->images : 1;
+}
+
+bool mm_extent(const mm_problem *p, mm_fold fold, uint32_t problems, mm_dims *out) {
+    *out = (mm_dims){p->s.m, p->s.n, mm_batches(&p->s)};
+    if (fold == FOLD_NONE) return i64_mul(out->entries, problems, &out->entries);
+    int64_t units = problems, *folded = fold == FOLD_N ? &out->n : &out->m;
+    if (fold == FOLD_N) {
+        out->entries /= mm_images(p);
+        if (!i64_mul(units, mm_images(p), &units)) return false;
+    }
+    return i64_mul(*folded, units, folded) && *folded < INT32_MAX;
+}
+
+static void grid(mm_code *c, const mm_problem *p, const mm_cut *cut, uint32_t problems) {
     row_mm *r = &c->row;
-    r->tiles_m = (r->m - 1) / cut->bm + 1;
-    r->tiles_n = (r->n - 1) / cut->bn + 1;
+    mm_dims d = {r->m, r->n, mm_batches(&p->s)};
+    if (cut->fold != FOLD_NONE && !mm_extent(p, cut->fold, problems, &d)) {
+        c->tiles = UINT64_MAX;
+        return;
+    }
+    c->folded = cut->fold != FOLD_NONE;
+    r->tiles_m = (uint32_t)((d.m - 1) / cut->bm + 1);
+    r->tiles_n = (uint32_t)((d.n - 1) / cut->bn + 1);
     uint64_t tiles = (uint64_t)r->tiles_m * r->tiles_n;
-    if (__builtin_mul_overflow(tiles, (uint64_t)mm_batches(&p->s) * cut->splits, &c->tiles)) c->tiles = UINT64_MAX;
+    if (__builtin_mul_overflow(tiles, (uint64_t)d.entries * cut->splits, &c->tiles)) c->tiles = UINT64_MAX;
 }
 
 static const char *kernel_of(const mm_problem *p, bool fused, const char *const names[4]) {
@@ -165,7 +188,8 @@ static void shared_specs(mm_code *c, const mm_problem *p, const mm_cut *cut) {
         spec(c, (uint32_t)(SPEC_KERNEL + 3 - p->image->axes + i), (uint32_t)p->image->kernel[i]);
 }
 
-static mm_code encode_direct(const device_traits *device, const mm_problem *p, mm_cut cut, bool fused) {
+static mm_code encode_direct(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems,
+                             bool fused) {
     static const char *const names[] = {"mms_real", "mms_fused", "mms_int", "mms_f64"};
     mm_code c = {.kernel = kernel_of(p, fused, names)};
     c.swapped = !p->image && p->s.n < 8 && p->s.m > p->s.n; /* too narrow for invocations along n */
@@ -173,7 +197,7 @@ static mm_code encode_direct(const device_traits *device, const mm_problem *p, m
         mm_problem q = *p;
         q.s.m = p->s.n;
         q.s.n = p->s.m;
-        cut = mm_choose(device, &q);
+        cut = mm_choose(device, &q, problems);
     }
     c.row = row_fill(p, &cut);
     c.group = cut.group;
@@ -182,7 +206,7 @@ static mm_code encode_direct(const device_traits *device, const mm_problem *p, m
         c.row.a_k = 1;
         for (int i = 0; i < p->image->axes; i++) c.row.a_k *= (uint32_t)p->image->kernel[i];
     }
-    grid(&c, p, &cut);
+    grid(&c, p, &cut, problems);
     shared_specs(&c, p, &cut);
     spec(&c, SPEC_LOAD_B, p->transposed ? LOAD_TRANSPOSED : p->image ? LOAD_IMAGE : LOAD_ROW);
     spec(&c, SPEC_SWAP, c.swapped);
@@ -199,7 +223,7 @@ static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
                                 : mm_load_kind(p, &p->a, s->a_batch, s->m, s->a_m, s->a_k);
     mm_cut tile = cut;
     tile.bm = cut.tm;
-    grid(&c, p, &tile);
+    grid(&c, p, &tile, 1);
     shared_specs(&c, p, &cut);
     spec(&c, SPEC_BM, cut.bm);
     spec(&c, SPEC_BN, cut.bn);
@@ -211,20 +235,27 @@ static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
     return c;
 }
 
-mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, bool fused) {
+/* A folded operand is fetched row by row. */
+static uint32_t folded_load(uint32_t load, bool folded) {
+    return folded && load == LOAD_K ? LOAD_ROW : load;
+}
+
+mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems, bool fused) {
     static const char *const names[] = {"mm_real", "mm_fused", "mm_int", "mm_f64"};
     if (cut.vector) return encode_vector(p, cut, fused);
-    if (cut.bk == 0) return encode_direct(device, p, cut, fused);
+    if (cut.bk == 0) return encode_direct(device, p, cut, problems, fused);
     const mm_shape *s = &p->s;
     bool split = cut.splits > 1;
     mm_code c = {.kernel = kernel_of(p, fused && !split, names), .row = row_fill(p, &cut), .group = cut.group};
-    grid(&c, p, &cut);
+    grid(&c, p, &cut, problems);
     shared_specs(&c, p, &cut);
     spec(&c, SPEC_BM, cut.bm);
     spec(&c, SPEC_BN, cut.bn);
     spec(&c, SPEC_BK, cut.bk);
-    spec(&c, SPEC_LOAD_A, mm_load_kind(p, &p->a, s->a_batch, s->m, s->a_m, s->a_k));
-    spec(&c, SPEC_LOAD_B, p->image ? LOAD_IMAGE : mm_load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k));
+    spec(&c, SPEC_LOAD_A, folded_load(mm_load_kind(p, &p->a, s->a_batch, s->m, s->a_m, s->a_k), cut.fold == FOLD_M));
+    uint32_t load_b = p->image ? LOAD_IMAGE : mm_load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k);
+    spec(&c, SPEC_LOAD_B, folded_load(load_b, cut.fold == FOLD_N));
+    if (cut.fold != FOLD_NONE) spec(&c, SPEC_FOLD, (uint32_t)cut.fold);
     spec(&c, SPEC_MODE, split ? MODE_SPLIT : s->k > cut.chunk ? MODE_CHUNKED : MODE_WHOLE);
     spec(&c, SPEC_STAGES, wide(p->type) ? 1 : 2);
     spec(&c, SPEC_STORE4,

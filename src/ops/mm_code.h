@@ -20,12 +20,21 @@ typedef struct mm_code {
     uint32_t group;
     uint64_t tiles; /* above UINT32_MAX: too many */
     uint32_t n_spec, spec_ids[MM_SPECS], spec[MM_SPECS];
+    bool folded;  /* the tiles cover all problems */
     bool swapped; /* A's operand takes the problem's B and the other way round */
 } mm_code;
 
 /* Drops batch dims of 1 and joins neighbours that every operand walks alike; false when more than three remain. */
 bool mm_merge_batch(mm_shape *);
 int64_t mm_batches(const mm_shape *);
+
+/* Outermost batch entries that may be folded along n. */
+int64_t mm_images(const mm_problem *);
+/* What a dispatch of so many problems multiplies: rows, columns and batch entries, folded or not. False: too many. */
+typedef struct mm_dims {
+    int64_t m, n, entries;
+} mm_dims;
+bool mm_extent(const mm_problem *, mm_fold, uint32_t problems, mm_dims *out);
 
 uint32_t mm_load_kind(const mm_problem *, const mm_operand *, const int64_t *batch, int64_t rows, int64_t row,
                       int64_t k_stride);
@@ -34,7 +43,7 @@ bool mm_vector_swapped(const mm_problem *);
 uint32_t mm_vector_load(const mm_problem *);
 
 /* The step of mm (cut->bk > 0), mms or mv (cut->vector). fused: the kernel's build with an epilogue. The problem's batch is merged. */
-mm_code mm_encode(const device_traits *, const mm_problem *, mm_cut, bool fused);
+mm_code mm_encode(const device_traits *, const mm_problem *, mm_cut, uint32_t problems, bool fused);
 /* The step of mmsum after a split mm, and the bytes of partial sums between them. */
 mm_code mm_encode_sum(const mm_problem *, mm_cut, bool fused);
 bool mm_partial_bytes(const mm_problem *, mm_cut, uint64_t *out);

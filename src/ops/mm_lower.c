@@ -31,6 +31,7 @@ static bool mm_reachable(const mm_problem *p) {
 static step *step_new(lowering *l, const mm_code *c) {
     if (c->tiles > UINT32_MAX) return NULL;
     step *s = lower_step(l, c->kernel, &c->row, sizeof c->row, c->tiles, c->group);
+    if (s) s->folded = c->folded;
     for (uint32_t i = 0; s && i < c->n_spec; i++)
         if (lower_spec(l, s, c->spec_ids[i], c->spec[i]) != BRAID_OK) return NULL;
     return s;
@@ -54,8 +55,10 @@ braid_status mm_lower(lowering *l, const mm_problem *problem) {
     if (!real && l->node->epilogue) return BRAID_UNSUPPORTED;
     if (p.s.m == 0 || p.s.n == 0 || mm_batches(&p.s) == 0) return BRAID_OK;
     if (!mm_merge_batch(&p.s) || !mm_reachable(&p)) return BRAID_UNSUPPORTED;
-    mm_cut cut = mm_choose(l->device, &p);
-    mm_code c = mm_encode(l->device, &p, cut, fused);
+    p.a_shared = lower_shared(l, p.a.storage);
+    p.b_shared = lower_shared(l, p.b.storage);
+    mm_cut cut = mm_choose(l->device, &p, l->problems);
+    mm_code c = mm_encode(l->device, &p, cut, l->problems, fused);
     uint64_t bytes = 0;
     if (c.tiles > UINT32_MAX || !mm_partial_bytes(&p, cut, &bytes)) return BRAID_UNSUPPORTED;
     step *s = step_new(l, &c);

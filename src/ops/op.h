@@ -141,6 +141,8 @@ static inline const tensor_type *lower_out(const lowering *l, int i) {
 }
 /* Content of input i where it is constant and loaded or loadable; NULL otherwise. */
 braid_status lower_constant_in(lowering *, int i, const tensor **out);
+/* Do all problems (kernels/abi.h) of the node see the same bytes in this storage. */
+bool lower_shared(const lowering *, int32_t storage);
 /* New storage private to this node; NULL on failure is -1. */
 int32_t lower_scratch(lowering *, uint64_t bytes);
 /* Read-only storage with these bytes (copied, deduplicated). -1 on failure. */

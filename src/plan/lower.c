@@ -65,6 +65,11 @@ braid_status lower_constant_in(lowering *l, int i, const tensor **out) {
     return BRAID_OK;
 }
 
+bool lower_shared(const lowering *l, int32_t id) {
+    const plan *p = l->planner;
+    return id >= 0 && p->storages[plan_root(p, id)].kind == STORAGE_CONST;
+}
+
 int32_t lower_scratch(lowering *l, uint64_t bytes) { return storage_add(l->planner, STORAGE_ARENA, bytes); }
 
 /* The table of storages with an operator's content holds storage + 1 by hash; open addressing, at most half full. The

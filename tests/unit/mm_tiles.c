@@ -15,6 +15,7 @@ typedef struct sample {
     float *a, *b, *bias;
     gpu_buffer buffers[4]; /* a, b, bias, c */
     int64_t count;         /* elements of c */
+    uint32_t lanes, idle;  /* room for lanes, and how many of them a run leaves out; 0: one lane */
 } sample;
 
 static uint64_t seed;
@@ -130,27 +131,33 @@ static uint32_t pipeline_of(gpu *g, const mm_code *c) {
     return out;
 }
 
+static uint32_t lanes_of(const sample *s) {
+    return s->lanes ? s->lanes : 1;
+}
+
 /* Runs one cut; the elements of C, to be freed. */
 static void *run_cut(fixture *f, sample *s, mm_cut cut) {
     braid_error err;
     s->p.image = s->image.axes ? &s->image : NULL;
     bool split = cut.splits > 1;
-    mm_code code[2] = {mm_encode(gpu_traits(f->g), &s->p, cut, false)};
+    mm_code code[2] = {mm_encode(gpu_traits(f->g), &s->p, cut, lanes_of(s), false)};
     if (split) code[1] = mm_encode_sum(&s->p, cut, false);
     uint64_t bytes;
     assert_true(mm_partial_bytes(&s->p, cut, &bytes));
     gpu_buffer partial;
     must(gpu_buffer_new(f->g, GPU_DEVICE, bytes, &partial, &err), &err);
     must(gpu_buffer_fill(f->g, &partial, 0, bytes / 4 * 4, 0x7fc00000, &err), &err);
-    must(gpu_buffer_fill(f->g, &s->buffers[3], 0, s->p.c.bytes / 4 * 4, 0x7fc07fc0, &err), &err);
+    must(gpu_buffer_fill(f->g, &s->buffers[3], 0, s->p.c.bytes * lanes_of(s) / 4 * 4, 0x7fc07fc0, &err), &err);
     row_mm rows[2];
     for (int i = 0; i < 1 + split; i++) {
         rows[i] = code[i].row;
         rows[i].header.tiles = (uint32_t)code[i].tiles;
-        rows[i].a = direct(s->buffers[code[i].swapped].address, 0);
-        rows[i].b = direct(s->buffers[!code[i].swapped].address, 0);
+        operand a = direct(s->buffers[0].address, s->p.a_shared ? 0 : s->p.a.bytes);
+        operand b = direct(s->buffers[1].address, s->p.b_shared ? 0 : s->p.b.bytes);
+        rows[i].a = code[i].swapped ? b : a;
+        rows[i].b = code[i].swapped ? a : b;
         rows[i].bias = direct(s->buffers[2].address, 0);
-        rows[i].c = direct(s->buffers[3].address, 0);
+        rows[i].c = direct(s->buffers[3].address, s->p.c.bytes);
         rows[i].partial = direct(partial.address, 0);
     }
     gpu_buffer table = buffer_with(f->g, GPU_DEVICE, rows, sizeof rows);
@@ -161,15 +168,17 @@ static void *run_cut(fixture *f, sample *s, mm_cut cut) {
                                        .row_bytes = sizeof *rows,
                                        .rows = table.address + i * sizeof *rows,
                                        .n_rows = 1,
-                                       .tiles = code[i].tiles};
+                                       .tiles = code[i].tiles,
+                                       .folded = code[i].folded};
     gpu_program_info info = {
-        .dispatches = dispatches, .n_dispatches = 1u + split, .run_block = f->run.address, .lanes = 1};
+        .dispatches = dispatches, .n_dispatches = 1u + split, .run_block = f->run.address, .lanes = lanes_of(s)};
+    ((run_block *)f->run.mapped)->lanes = lanes_of(s) - s->idle;
     gpu_program *recorded;
     must(gpu_program_new(f->g, &info, &recorded, &err), &err);
     must(gpu_program_run(f->g, recorded, NULL, &err), &err);
     gpu_program_free(f->g, recorded);
-    void *c = malloc(s->p.c.bytes + 16);
-    must(gpu_download(f->g, &s->buffers[3], 0, s->p.c.bytes, c, &err), &err);
+    void *c = malloc(s->p.c.bytes * lanes_of(s) + 16);
+    must(gpu_download(f->g, &s->buffers[3], 0, s->p.c.bytes * lanes_of(s), c, &err), &err);
     gpu_buffer_free(f->g, &table);
     gpu_buffer_free(f->g, &partial);
     return c;
@@ -246,6 +255,67 @@ static void images(void **state) {
     one_sample(f, &s, 7, 2);
 }
 
+/* Gives every lane its own B, or A where B is shared. */
+static void sample_lanes(gpu *g, sample *s, uint32_t lanes, uint32_t idle, bool a_shared) {
+    braid_error err;
+    int own = a_shared ? 1 : 0;
+    float **host = own ? &s->b : &s->a;
+    s->lanes = lanes;
+    s->idle = idle;
+    s->p.a_shared = a_shared;
+    s->p.b_shared = !a_shared;
+    gpu_buffer_free(g, &s->buffers[own]);
+    gpu_buffer_free(g, &s->buffers[3]);
+    free(*host);
+    uint64_t bytes = own ? s->p.b.bytes : s->p.a.bytes;
+    s->buffers[own] = random_buffer(g, s->p.type, (int64_t)(bytes * lanes / braid_type_bytes(s->p.type)), host);
+    must(gpu_buffer_new(g, GPU_DEVICE, s->p.c.bytes * lanes, &s->buffers[3], &err), &err);
+}
+
+/* Every tile, folded: the bits of the same product lane by lane, and nothing else written. */
+static void one_folded(fixture *f, sample *s, size_t first, size_t stride) {
+    mm_cut alone = mm_tile(mm_tile_count() - 1);
+    alone.chunk = 32;
+    void *same = run_cut(f, s, alone);
+    check(s, same, &alone); /* lane 0 */
+    for (size_t t = first; t < mm_tile_count(); t += stride) {
+        mm_cut cut = mm_tile(t);
+        if (!mm_fits(gpu_traits(f->g), &cut, s->p.type)) continue;
+        cut.chunk = 32;
+        cut.fold = s->p.a_shared ? FOLD_N : FOLD_M;
+        void *c = run_cut(f, s, cut);
+        assert_memory_equal(c, same, s->p.c.bytes * s->lanes);
+        free(c);
+    }
+    free(same);
+    sample_free(f->g, s);
+}
+
+static void folds(void **state) {
+    fixture *f = *state;
+    static const struct {
+        braid_type type;
+        int64_t batch, m, n, k;
+        bool at, bt, a_shared;
+        uint32_t lanes, idle;
+    } forms[] = {{BRAID_FLOAT32, 1, 20, 36, 40, false, false, true, 5, 0}, {BRAID_FLOAT32, 2, 21, 13, 50, false, false, true, 6, 1},
+                 {BRAID_FLOAT32, 1, 9, 12, 72, true, true, true, 7, 5},    {BRAID_FLOAT32, 1, 1, 20, 40, false, true, false, 64, 3},
+                 {BRAID_FLOAT32, 2, 3, 24, 33, false, false, false, 9, 0}, {BRAID_FLOAT16, 1, 4, 10, 64, true, false, false, 8, 2},
+                 {BRAID_BFLOAT16, 1, 5, 7, 36, false, true, true, 3, 0},   {BRAID_FLOAT32, 1, 37, 44, 20, false, true, false, 4, 0}};
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
+        sample s =
+            matrices(f->g, forms[i].type, forms[i].batch, forms[i].m, forms[i].n, forms[i].k, forms[i].at, forms[i].bt);
+        sample_lanes(f->g, &s, forms[i].lanes, forms[i].idle, forms[i].a_shared);
+        one_folded(f, &s, i % 5, 5);
+    }
+    sample s = image(f->g, BRAID_FLOAT32, 5, 7, 19, 3, 1);
+    sample_lanes(f->g, &s, 5, 1, true);
+    one_folded(f, &s, 0, 4);
+    s = image(f->g, BRAID_FLOAT16, 6, 10, 12, 3, 2);
+    sample_lanes(f->g, &s, 3, 0, true);
+    one_folded(f, &s, 1, 5);
+}
+
 /* Runs a cut of mv; same: the elements it must give. */
 static void vector_cut(fixture *f, sample *s, mm_cut cut, const void *same) {
     void *c = run_cut(f, s, cut);
@@ -296,6 +366,6 @@ static void vectors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(fetches), cmocka_unit_test(tiles), cmocka_unit_test(images),
-                                       cmocka_unit_test(vectors)};
+                                       cmocka_unit_test(vectors), cmocka_unit_test(folds)};
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }

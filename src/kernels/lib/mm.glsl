@@ -4,6 +4,9 @@
 // traits. Every kernel honours it: elements of a chunk are added by fma in ascending k from zero, then the chunks' sums
 // in ascending order. So lanes folded into m or n, the tile sizes and the number of workgroups change no bit.
 //
+// FOLD_N: problems (and images, the outermost batch dim) follow each other along n as one long product, B, C, bias and
+// epilogue striding by them, A being shared. FOLD_M: the same along m, B being shared. The grid then has no z.
+//
 // Build variants: float32, float16 and bfloat16 in memory with float32 sums, without and with EPILOGUE (a module with a
 // program takes longer to create); INTEGER: int32, int64, uint32, uint64, 64-bit wrapping sums; FLOAT64.
 #ifndef MM_GLSL
@@ -23,6 +26,9 @@ layout(constant_id = 17) const uint KERNEL_D = 1u; // of a convolution
 layout(constant_id = 18) const uint KERNEL_H = 1u;
 layout(constant_id = 19) const uint KERNEL_W = 1u;
 layout(constant_id = 22) const uint SWAP = 0u;     // m and n are exchanged: the epilogue's row is n
+layout(constant_id = 23) const uint FOLD = 0u;     // FOLD_*
+const uint FOLD_N = 1u;
+const uint FOLD_M = 2u;
 const uint MODE_WHOLE = 0u;   // one chunk
 const uint MODE_CHUNKED = 1u; // the workgroup walks all chunks
 const uint MODE_SPLIT = 2u;   // the workgroup sums one chunk into `partial`
@@ -73,6 +79,28 @@ elem4 elem_load4(uint64_t base, uint index) {
 uint64_t batch_offset(uint64_t strides[3], uint b, uint batch[3]) {
     uint last = b % batch[2], rest = b / batch[2];
     return uint64_t(rest / batch[1]) * strides[0] + uint64_t(rest % batch[1]) * strides[1] + uint64_t(last) * strides[2];
+}
+
+// Where row or column `index` of a folded product belongs.
+struct folded {
+    place p;
+    uint unit;  // problem * images + image
+    uint entry; // of the batch
+    uint at;    // row or column there
+};
+uint fold_size(row_ref row) { return FOLD == FOLD_N ? row.r.n : row.r.m; }
+uint fold_total(row_ref row) { return fold_size(row) * row.r.images * place_problems(); }
+folded fold_find(row_ref row, place p, uint entry, uint index) {
+    uint size = fold_size(row), images = row.r.images;
+    folded f;
+    f.unit = index / size;
+    f.at = index - f.unit * size;
+    uint problem = images == 1u ? f.unit : f.unit / images;
+    uint entries = row.r.batch[0] * row.r.batch[1] * row.r.batch[2] / images;
+    f.entry = (f.unit - problem * images) * entries + entry;
+    f.p = p;
+    place_set_problem(f.p, problem);
+    return f;
 }
 
 void elem_store(uint64_t base, uint index, elem v) {

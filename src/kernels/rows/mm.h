@@ -45,5 +45,7 @@ ROW_BEGIN(mm)
     uint dilation[3];
     int pad[3];
     uint groups;     /* batch entries that make one batch of the epilogue, their rows following each other */
+    uint images;     /* FOLD: outermost batch entries that are folded too, else 1 */
+    uint reserved;
 ROW_END(mm)
 #endif
