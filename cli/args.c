@@ -18,20 +18,23 @@ typedef struct row {
 } row;
 
 #define AT(field) offsetof(cli_options, field)
-#define FEEDS (RUN | BENCH | PROFILE)
+#define FEEDS (RUN | BENCH | PROFILE | GRAPH)
 
 static const row rows[] = {
     {"input", 'i', "NAME=VALUE", FEEDS, LIST, AT(inputs),
      "an input: FILE (.npy, .npz[:KEY], .pb, .png, .jpg, else raw bytes) or numbers (1,2,3);\n"
      "NAME= may be left out when the model has one input;\n"
      "run: an input given N times, or a pattern such as 'x=*.png', has N lanes"},
-    {"random", 0, "[NAME=]LO:HI", RUN | BENCH | PROFILE, RANDOM, AT(randoms),
+    {"random", 0, "[NAME=]LO:HI", FEEDS, RANDOM, AT(randoms),
      "random values for inputs not given, or for NAME; default 0:1 (floats in [0,1), integers 0 or 1)"},
     {"seed", 0, "N", FEEDS, SEED, AT(seed), "seed of the random values (default 0)"},
     {"outputs", 0, "A,B", PLANS & ~CHECK, TEXT, AT(outputs), "compute only these; any value of the model can be named"},
     {"output-dir", 'o', "DIR", RUN, TEXT, AT(output_dir),
      "write DIR/NAME.npy ('/' becomes '_'); DIR is made when missing.\n"
      "bfloat16 and smaller floats are written as float32, 4- and 2-bit integers as 8-bit"},
+    {"output", 'o', "FILE", GRAPH, TEXT, AT(output_dir), "write to FILE (default: standard output)"},
+    {"plan", 0, NULL, GRAPH, FLAG, AT(plan), "a picture (SVG) of the plan: waves, dispatches, times"},
+    {"estimate", 0, NULL, GRAPH, FLAG, AT(estimate), "with the planner's estimates instead of measured times"},
     {"split-outputs", 0, NULL, RUN, FLAG, AT(split), "write DIR/LANE/NAME.npy, a file for each lane"},
     {"top", 0, "N", RUN, COUNT, AT(top), "print the N largest values of each output with their index"},
     {"labels", 0, "FILE", RUN, TEXT, AT(labels), "one label per line, printed by --top"},
@@ -62,13 +65,13 @@ static const row rows[] = {
     {"against", 0, "BATCHED", BENCH, TEXT, AT(against),
      "also the same work as one batch, through this model: its inputs have N where the\n"
      "model's first dimension is 1, or one more axis in front; N may be fixed or a symbol"},
-    {"lanes", 'n', "N", PROFILE, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
+    {"lanes", 'n', "N", PROFILE | GRAPH, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3)"},
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
     {"trace", 0, "FILE", PROFILE, TEXT, AT(trace), "write a Chrome trace"},
     {"graph", 0, NULL, INFO, FLAG, AT(graph), "print the graph in braid's text form"},
-    {"json", 0, NULL, ALL & ~(OPS | INFO), FLAG, AT(json), "print JSON"},
+    {"json", 0, NULL, ALL & ~(OPS | INFO | GRAPH), FLAG, AT(json), "print JSON"},
     {"dim", 0, "SYMBOL=V", PLANS, LIST, AT(dims), "value of a symbolic dimension"},
     {"shape", 0, "NAME=DIMS", PLANS, LIST, AT(shapes), "shape of an input, e.g. x=1,3,224,224"},
     {"device", 'd', "D", PLANS, TEXT, AT(device),
@@ -76,6 +79,7 @@ static const row rows[] = {
      "default: the first GPU, else a software device"},
     {"no-host", 0, NULL, PLANS, FLAG, AT(no_host), "a node without a kernel is unsupported, not run on the CPU"},
     {"no-fuse", 0, NULL, PLANS, FLAG, AT(no_fuse), "keep every intermediate value apart"},
+    {"no-reroll", 0, NULL, PLANS, FLAG, AT(no_reroll), "leave copies of a subgraph as they are"},
     {"verify", 0, NULL, PLANS, FLAG, AT(verify), "prove every plan free of hazards"},
     {"validation", 0, NULL, PLANS, FLAG, AT(validation), "load the Khronos validation layer"},
     {"external-root", 0, "DIR", PLANS, TEXT, AT(external_root),
@@ -172,10 +176,10 @@ static void make_tables(const cli_command *command, struct option *longs, char *
     *shorts = 0;
 }
 
-static const row *row_of(int code) {
+static const row *row_of(const cli_command *command, int code) {
     if (code >= 256) return &rows[code - 256];
     for (int i = 0; i < ROWS; i++)
-        if (rows[i].letter == code) return &rows[i];
+        if (rows[i].letter == code && (rows[i].mask & command->mask)) return &rows[i];
     return NULL;
 }
 
@@ -212,7 +216,7 @@ braid_status args_parse(const cli_command *command, int argc, char **argv, cli_o
     int code;
     while ((code = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         if (code == ':') return cli_error(err, BRAID_ARGUMENT, "option '%s' needs a value", argv[optind - 1]);
-        const row *r = code == '?' ? NULL : row_of(code);
+        const row *r = code == '?' ? NULL : row_of(command, code);
         if (!r) return cli_error(err, BRAID_ARGUMENT, "%s: no option '%s'", command->name, argv[optind - 1]);
         if (r->kind == HELP) {
             *help = true;

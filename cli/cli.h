@@ -2,9 +2,10 @@
  * cli: the `braid` program. One file per command; every file includes <braid/braid.h> only, never the library's inside.
  *
  *     main.c   the table of commands        args.c    the table of options, help
- *     CMD.c    run check info bench profile devices ops
+ *     CMD.c    run check info graph bench profile devices ops
  *     input.c  NAME=FILE, literals, random  engine.c  options -> device, model, session
  *     lanes.c  several lanes in one run        bench_*.c  the parts of bench, bench.h
+ *     graph_draw.c svg.c  pictures of plans, graph.h
  *     tensor.c host tensors                 value.c   single elements as numbers
  *     npy.c tensor_pb.c image.c             file formats        compare.c  got against expected
  *
@@ -40,7 +41,7 @@ typedef struct cli_options {
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
     uint64_t seed;
-    bool random_all, json, no_cache, no_host, no_fuse, verify, validation, compare, probabilities, split, graph, quiet;
+    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split, graph, plan, estimate, quiet;
     int verbose;
 } cli_options;
 
@@ -52,11 +53,12 @@ typedef struct cli_command {
     int positional_min, positional_max;
 } cli_command;
 
-enum { RUN = 1, CHECK = 2, INFO = 4, BENCH = 8, PROFILE = 16, DEVICES = 32, OPS = 64, ALL = 127, PLANS = 31 };
+enum { RUN = 1, CHECK = 2, INFO = 4, BENCH = 8, PROFILE = 16, DEVICES = 32, OPS = 64, GRAPH = 128, ALL = 255, PLANS = 31 | GRAPH };
 
 int cmd_run(const cli_options *);
 int cmd_check(const cli_options *);
 int cmd_info(const cli_options *);
+int cmd_graph(const cli_options *);
 int cmd_bench(const cli_options *);
 int cmd_profile(const cli_options *);
 int cmd_devices(const cli_options *);

@@ -126,6 +126,7 @@ braid_status engine_session(engine *e, const cli_options *o, const engine_plan *
     plan_options p = {.session = {.size = sizeof p.session,
                                   .no_host = o->no_host,
                                   .no_fuse = o->no_fuse,
+                                  .no_reroll = o->no_reroll,
                                   .profile = plan && plan->profile,
                                   .verify = o->verify,
                                   .lanes_max = plan ? plan->lanes_max : 0,

@@ -22,6 +22,11 @@ static const cli_command commands[] = {
      "  braid info model.onnx --dim batch=1 --device host\n"
      "  braid info model.onnx --graph\n",
      cmd_info, INFO, 1, 1},
+    {"graph", "MODEL", "a model as text, its plan as a picture",
+     "  braid graph model.onnx\n"
+     "  braid graph resnet50.onnx --plan -o plan.svg\n"
+     "  braid graph digits.onnx --plan -n 64 -o plan.svg\n",
+     cmd_graph, GRAPH, 1, 1},
     {"bench", "MODEL", "measure how long a run takes",
      "  braid bench resnet50.onnx --warmup 5 --runs 100\n"
      "  braid bench yolo.onnx --dim batch=1 --seconds 3 --json\n"

@@ -304,14 +304,33 @@ typedef struct braid_plan_stats {
 } braid_plan_stats;
 BRAID_API void braid_session_stats(const braid_session *, braid_plan_stats *out);
 
+/* One step of a plan: what a node asks of the device, or a node that the host computes. */
+typedef struct braid_plan_step {
+    const char *node, *op;
+    const char *kernel;    /* or "host" */
+    uint32_t phase;        /* device work and host work by turns, in order */
+    uint32_t wave;         /* of the phase: a barrier stands between two */
+    uint32_t dispatch;     /* of the phase; steps of one dispatch are its rows */
+    uint32_t copies;       /* copies of the node that were rolled into one; else 1 */
+    bool once;             /* the same for all lanes, done once */
+    uint64_t tiles;        /* workgroups */
+    uint64_t flops, bytes; /* of one lane and one copy */
+    uint64_t cost_ns;      /* estimate for the whole dispatch; 0: none */
+} braid_plan_step;
+/* Steps of the latest plan, dispatch by dispatch; the array and its names live until the session's next run or call of
+   this function. */
+BRAID_API braid_status braid_session_steps(braid_session *, const braid_plan_step **out, size_t *count, braid_error *err);
+
 /* Times of the last run. A device time is 0 where the device has no timestamps. */
 typedef struct braid_step_time {
     const char *node;   /* name of the (first) node */
     const char *op;     /* its operator */
     const char *kernel; /* kernel name, or "host" */
     uint64_t start_ns, time_ns;
-    uint64_t flops, bytes; /* of all lanes; weights count once */
+    uint64_t flops, bytes; /* of all lanes and copies; weights count once */
     uint32_t wave;
+    uint32_t rows;   /* steps that share the dispatch */
+    uint32_t copies; /* of the first node; as in braid_plan_step */
 } braid_step_time;
 BRAID_API uint64_t braid_session_device_ns(const braid_session *);
 typedef struct braid_run_times {

@@ -301,7 +301,8 @@ static braid_status profile_steps(braid_session *s, const segment *seg, braid_er
         const plan_dispatch *d = &p->dispatches[i];
         const step *first = p->steps[p->order[d->first_step]];
         braid_step_time t = {.node = seg->g->nodes[first->node]->name, .op = seg->g->nodes[first->node]->type,
-                             .kernel = first->kernel, .wave = (uint32_t)d->wave};
+                             .kernel = first->kernel, .wave = (uint32_t)d->wave, .rows = (uint32_t)d->n_steps,
+                             .copies = first->copies};
         for (int32_t k = 0; k < d->n_steps; k++) add_work(p, p->steps[p->order[d->first_step + k]], s->lanes, &t);
         gpu_program_times(s->device->gpu, seg->program, (size_t)i, &t.start_ns, &t.time_ns);
         TRY(session_add_time(s, t, err));
@@ -430,7 +431,8 @@ static braid_status run_node(braid_session *s, stage *st, int32_t i, place *plac
     else TRY(run_shared(st, n, in, places, memory, err));
     if (!s->profile) return BRAID_OK;
     return session_add_time(s, (braid_step_time){.node = n->name, .op = n->type, .kernel = "host", .start_ns = start,
-                                                 .time_ns = clock_ns() - start}, err);
+                                                 .time_ns = clock_ns() - start, .rows = 1,
+                                                 .copies = (uint32_t)node_copies(n)}, err);
 }
 
 braid_status segment_run(braid_session *s, stage *st, segment *seg, place *places, arena *memory, braid_error *err) {

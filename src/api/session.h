@@ -135,6 +135,7 @@ struct braid_session {
     gpu_times spent; /* of the last run */
     braid_step_time *times;
     size_t n_times, cap_times;
+    braid_plan_step *plan_steps; /* what braid_session_steps gave last */
     tensor_type *input_types; /* as asked for at creation; may hold symbols */
 };
 
