@@ -6,10 +6,8 @@ cd "$(dirname "$0")"
 
 echo "== braid devices"
 "$braid" devices
-set --
-for image in images/*.png; do set -- "$@" --input "image=$image"; done
-echo "== braid run digits.onnx --input image=images/000-*.png ... --labels labels.txt --probabilities --top 2"
-"$braid" run digits.onnx "$@" --labels labels.txt --probabilities --top 2 |
+echo "== braid run digits.onnx --input 'image=images/*.png' --labels labels.txt --probabilities --top 2"
+"$braid" run digits.onnx --input 'image=images/*.png' --labels labels.txt --probabilities --top 2 |
     awk '/^lane / { want = $0; sub(/.*-/, "", want); sub(/\.png.*/, "", want); file = $NF; sub(/.*=/, "", file); runs++; best = 1; next }
          /^logits/ { next }
          { if (best) { guess = $1; right += guess == want; line = sprintf("%-24s %-6s %6.2f %%", file, $2, 100 * $3) }
@@ -21,5 +19,5 @@ echo "== braid run digits.onnx --input image=images/000-*.png ... --labels label
                exit runs == 0 }'
 printf 'measured when the model was made: '
 cat accuracy.txt
-echo "== braid bench digits.onnx --seconds 1"
-"$braid" bench digits.onnx --seconds 1
+echo "== braid bench digits.onnx -n 1,8,64 --seconds 1"
+"$braid" bench digits.onnx -n 1,8,64 --seconds 1

@@ -68,6 +68,7 @@ def main():
     export(model)
     for i in range(IMAGES):
         Image.fromarray(test_x[i, 0], "L").save(HERE / "images" / f"{i:03d}-{test_y[i]}.png")
+    (HERE / "64.gray").write_bytes(test_x[:64].tobytes())
     right, shown = int((guesses == test_y).sum()), int((guesses[:IMAGES] == test_y[:IMAGES]).sum())
     (HERE / "accuracy.txt").write_text(f"{right} of {len(test_y)} held-out digits, {shown} of the {IMAGES} images\n")
     print((HERE / "accuracy.txt").read_text(), end="")

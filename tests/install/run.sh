@@ -17,17 +17,22 @@ other=$(nm -D --defined-only "$library" | awk '$3 !~ /^braid_/ { print $3 }')
 [ -z "$other" ] || fail "exports more than braid_*: $other"
 "$prefix/bin/braid" --version
 
-# the example of the README is this file, and it runs
-$PYTHON - "$root" <<'END' || fail "README.md does not show examples/run.c as it is"
+# the example of the README is this file, and the examples run
+$PYTHON - "$root" <<'END' || fail "README.md does not show examples/lanes.c as it is"
 import pathlib, sys
 root = pathlib.Path(sys.argv[1])
-sys.exit((root / "examples/run.c").read_text() not in (root / "README.md").read_text())
+sys.exit((root / "examples/lanes.c").read_text() not in (root / "README.md").read_text())
 END
 libdir=$(dirname "$library")
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 cc "$root/examples/run.c" -o "$scratch/a" $(pkg-config --cflags --libs braid)
 LD_LIBRARY_PATH=$libdir "$scratch/a" "$root/examples/digits/digits.onnx" >"$scratch/a.txt"
-[ "$(wc -l <"$scratch/a.txt")" = 10 ] || fail "the example printed something else"
+[ "$(wc -l <"$scratch/a.txt")" = 10 ] || fail "run.c printed something else"
+cc "$root/examples/lanes.c" -o "$scratch/lanes" $(pkg-config --cflags --libs braid)
+LD_LIBRARY_PATH=$libdir "$scratch/lanes" "$root/examples/digits/digits.onnx" "$root/examples/digits/64.gray" >"$scratch/lanes.txt"
+ls "$root/examples/digits/images" | head -64 | sed 's/.*-//; s/\.png//' >"$scratch/digits.txt"
+right=$(tr ' ' '\n' <"$scratch/lanes.txt" | sed '/^$/d' | paste - "$scratch/digits.txt" | awk '$1 == $2' | wc -l)
+[ "$right" = 63 ] || fail "lanes.c reads $right of 64 images right, not 63"
 
 mkdir "$scratch/user"
 cat >"$scratch/user/CMakeLists.txt" <<END
