@@ -273,8 +273,9 @@ static int by_place(const void *x, const void *y) {
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
+/* What one step does to one storage for one problem is its own affair. */
 static bool conflict(const verifier *v, const range *a, const range *b) {
-    if (a->step == b->step || !((a->access | b->access) & ACCESS_WRITE)) return false;
+    if ((a->step == b->step && a->tag == b->tag) || !((a->access | b->access) & ACCESS_WRITE)) return false;
     bool parts = a->access == ACCESS_WRITE && b->access == ACCESS_WRITE && a->tag == b->tag &&
                  v->p->steps[a->step]->node == v->p->steps[b->step]->node;
     return !parts;
