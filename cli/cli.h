@@ -179,13 +179,17 @@ typedef struct lane_inputs {
     bool several;     /* outputs get an axis of lanes */
     braid_tensor *in; /* one lane's shape, the data of all lanes; SHARED: of one */
     size_t n_in;
+    bool *failed;     /* by lanes_run: lanes whose data the model could not take */
+    size_t n_failed;
+    braid_error why;  /* of the first of them */
 } lane_inputs;
 
 /* The items with patterns replaced by the files that match; the texts are the list's. */
 braid_status inputs_expand(const cli_list *given, cli_list *out, braid_error *err);
 void inputs_release(cli_list *);
-/* `in` is to be freed with tensors_free, also after an error. */
+/* To be freed with lanes_free, also after an error. */
 braid_status lanes_load(const braid_model *, const cli_options *, lane_inputs *, braid_error *err);
+void lanes_free(lane_inputs *);
 /* The lanes_max that lanes_run needs of the session. */
 uint32_t lanes_in_round(const lane_inputs *);
 /* The inputs from lane `first` on, borrowed. */
@@ -193,8 +197,9 @@ void lanes_slice(const lane_inputs *, size_t first, braid_tensor *in);
 /* Makes `lanes` lanes of the inputs that inputs_load gave: copies of what was given, random values that differ. */
 braid_status lanes_spread(const braid_model *, const cli_options *, braid_tensor *in, size_t n_in, uint32_t lanes,
                           braid_error *err);
-/* Runs all lanes, in rounds when there are many. */
-braid_status lanes_run(engine *, const cli_options *, const lane_inputs *, braid_tensor *out, size_t n_out,
+/* Runs all lanes, in rounds when there are many. OK when some lane is right: lane_inputs.failed tells of the others, whose
+   outputs are zeros. */
+braid_status lanes_run(engine *, const cli_options *, lane_inputs *, braid_tensor *out, size_t n_out,
                        braid_error *err);
 /* One lane of an output with an axis of lanes, borrowed. */
 braid_tensor lanes_view(const braid_tensor *, size_t lane);

@@ -211,7 +211,14 @@ braid_status lanes_load(const braid_model *model, const cli_options *o, lane_inp
     TRY(check_names(model, &o->lane_inputs, "--lane", err));
     *l = (lane_inputs){.lanes = number, .several = o->lanes || o->split, .n_in = braid_model_input_count(model)};
     l->in = calloc(l->n_in + 1, sizeof *l->in);
-    return l->in ? load_all(model, o, l, err) : no_memory(err);
+    TRY(l->in ? load_all(model, o, l, err) : no_memory(err));
+    l->failed = calloc(l->lanes, sizeof *l->failed);
+    return l->failed ? BRAID_OK : no_memory(err);
+}
+
+void lanes_free(lane_inputs *l) {
+    tensors_free(l->in, l->n_in);
+    free(l->failed);
 }
 
 uint32_t lanes_in_round(const lane_inputs *l) { return l->lanes < ROUND_LANES ? (uint32_t)l->lanes : ROUND_LANES; }
@@ -284,12 +291,25 @@ static braid_status keep_output(const braid_tensor *t, size_t first, size_t n, s
     return BRAID_OK;
 }
 
-static braid_status run_some(engine *e, const lane_inputs *l, size_t first, size_t n, braid_tensor *in, braid_tensor *part,
+/* After a round that ended with `status`: true when some of its lanes are right; the others are noted. */
+static bool note_failures(const engine *e, lane_inputs *l, size_t first, size_t n, const braid_error *why) {
+    size_t before = l->n_failed, right = 0;
+    for (size_t i = 0; i < n; i++) right += braid_session_lane_status(e->session, i) == BRAID_OK;
+    for (size_t i = 0; right && i < n; i++) {
+        l->failed[first + i] = braid_session_lane_status(e->session, i) != BRAID_OK;
+        l->n_failed += l->failed[first + i];
+    }
+    if (before == 0 && l->n_failed) l->why = *why;
+    return right > 0;
+}
+
+static braid_status run_some(engine *e, lane_inputs *l, size_t first, size_t n, braid_tensor *in, braid_tensor *part,
                              braid_tensor *out, size_t n_out, braid_error *err) {
     lanes_slice(l, first, in);
     for (size_t i = 0; i < n_out; i++) part[i] = (braid_tensor){.name = out[i].name};
     braid_status status = braid_session_run(e->session, n, in, l->n_in, part, n_out, err);
     if (status != BRAID_OK && n < l->lanes) status = cli_within(err, status, "lanes %zu to %zu", first, first + n - 1);
+    if (status != BRAID_OK && note_failures(e, l, first, n, err)) status = BRAID_OK;
     for (size_t i = 0; i < n_out; i++) {
         if (status == BRAID_OK && (status = keep_output(&part[i], first, n, l->lanes, &out[i], err)) != BRAID_OK)
             status = cli_within(err, status, "output '%s'", out[i].name);
@@ -298,7 +318,7 @@ static braid_status run_some(engine *e, const lane_inputs *l, size_t first, size
     return status;
 }
 
-static braid_status run_rounds(engine *e, const cli_options *o, const lane_inputs *l, braid_tensor *in,
+static braid_status run_rounds(engine *e, const cli_options *o, lane_inputs *l, braid_tensor *in,
                                braid_tensor *part, braid_tensor *out, size_t n_out, braid_error *err) {
     size_t most = lanes_in_round(l);
     uint64_t start = cli_clock_ns();
@@ -320,7 +340,7 @@ static braid_status run_rounds(engine *e, const cli_options *o, const lane_input
     return BRAID_OK;
 }
 
-braid_status lanes_run(engine *e, const cli_options *o, const lane_inputs *l, braid_tensor *out, size_t n_out,
+braid_status lanes_run(engine *e, const cli_options *o, lane_inputs *l, braid_tensor *out, size_t n_out,
                        braid_error *err) {
     if (!l->several) return braid_session_run(e->session, 1, l->in, l->n_in, out, n_out, err);
     braid_tensor *in = calloc(l->n_in + 1, sizeof *in), *part = calloc(n_out + 1, sizeof *part);

@@ -171,6 +171,7 @@ static braid_status check_paths(const char *folder, const braid_tensor *outputs,
 static braid_status save_split(const char *folder, const one_run *r, braid_error *err) {
     char path[PATH_ROOM], lane_folder[PATH_ROOM];
     for (size_t lane = 0; lane < r->given.lanes; lane++) {
+        if (r->given.failed[lane]) continue;
         int n = snprintf(lane_folder, sizeof lane_folder, "%s/%zu", folder, lane);
         if (n < 0 || (size_t)n >= sizeof lane_folder) return cli_error(err, BRAID_ARGUMENT, "--output-dir: bad path");
         TRY(make_folder(lane_folder, err));
@@ -204,14 +205,19 @@ static void print_tops(const cli_options *o, const one_run *r, const labels *l, 
     for (size_t lane = 0; r->given.several && lane < r->given.lanes; lane++) {
         const char *title = lane_title(o, r, lane);
         braid_tensor one = lanes_view(t, lane);
-        printf("lane %zu%s%s\n", lane, title ? ": " : "", title ? title : "");
-        print_top(o, l, &one);
+        printf("lane %zu%s%s%s\n", lane, title ? ": " : "", title ? title : "", r->given.failed[lane] ? ": failed" : "");
+        if (!r->given.failed[lane]) print_top(o, l, &one);
     }
     if (!r->given.several) print_top(o, l, t);
 }
 
+/* A file of all lanes is written only when all of them are right. */
+static const char *output_folder(const cli_options *o, const one_run *r) {
+    return r->given.n_failed && !o->split ? NULL : o->output_dir;
+}
+
 static void print_outputs(const cli_options *o, const one_run *r, const labels *l) {
-    const char *folder = o->output_dir;
+    const char *folder = output_folder(o, r);
     for (size_t i = 0; i < r->n_out; i++) {
         const braid_tensor *t = &r->out[i];
         char dims[128], path[PATH_ROOM];
@@ -250,7 +256,7 @@ static json_t *json_tops(const cli_options *o, const one_run *r, const labels *l
     json_t *list = json_array();
     for (size_t lane = 0; lane < r->given.lanes; lane++) {
         braid_tensor one = lanes_view(t, lane);
-        json_array_append_new(list, json_top(o, l, &one));
+        json_array_append_new(list, r->given.failed[lane] ? json_null() : json_top(o, l, &one));
     }
     return list;
 }
@@ -262,7 +268,7 @@ static json_t *json_output(const cli_options *o, const one_run *r, const labels 
     json_t *out = json_pack("{ss ss so}", "name", t->name, "type", braid_type_name(t->type), "dims", dims);
     if (tensor_count(t->rank, t->dims, &count)) json_object_set_new(out, "first_values", json_values(t, count));
     char path[PATH_ROOM];
-    if (o->output_dir && !o->split && output_path(o->output_dir, t->name, path, sizeof path, NULL) == BRAID_OK)
+    if (output_folder(o, r) && !o->split && output_path(o->output_dir, t->name, path, sizeof path, NULL) == BRAID_OK)
         json_object_set_new(out, "file", json_string(path));
     if (o->top) json_object_set_new(out, "top", json_tops(o, r, l, t));
     return out;
@@ -271,7 +277,12 @@ static json_t *json_output(const cli_options *o, const one_run *r, const labels 
 static json_t *json_run(const cli_options *o, const one_run *r, const labels *l) {
     json_t *list = json_array();
     for (size_t i = 0; i < r->n_out; i++) json_array_append_new(list, json_output(o, r, l, &r->out[i]));
-    return json_pack("{sf so}", "wall_ms", r->wall_ms, "outputs", list);
+    json_t *run = json_pack("{sf so}", "wall_ms", r->wall_ms, "outputs", list), *failed = json_array();
+    for (size_t i = 0; i < r->given.lanes; i++)
+        if (r->given.failed[i]) json_array_append_new(failed, json_integer((json_int_t)i));
+    if (r->given.n_failed) json_object_set(run, "failed_lanes", failed);
+    json_decref(failed);
+    return run;
 }
 
 static braid_status print_json(const cli_options *o, const engine *e, size_t lanes, json_t *runs, braid_error *err) {
@@ -310,6 +321,7 @@ static braid_status compare_lanes(const cli_options *o, engine *e, const one_run
     braid_tensor *in = calloc(r->given.n_in + 1, sizeof *in);
     braid_status status = in ? BRAID_OK : cli_error(err, BRAID_HOST_MEMORY, "out of memory");
     for (size_t lane = 0; lane < r->given.lanes && status == BRAID_OK; lane++) {
+        if (r->given.failed[lane]) continue;
         lanes_slice(&r->given, lane, in);
         if (r->given.several) fprintf(o->json ? stderr : stdout, "lane %zu\n", lane);
         status = compare_with_host(o, e, in, r->given.n_in, out, err);
@@ -319,8 +331,16 @@ static braid_status compare_lanes(const cli_options *o, engine *e, const one_run
 }
 
 static braid_status save(const cli_options *o, const one_run *r, braid_error *err) {
-    if (!o->output_dir) return BRAID_OK;
+    if (!output_folder(o, r)) return BRAID_OK;
     return o->split ? save_split(o->output_dir, r, err) : save_outputs(o->output_dir, r->out, r->n_out, err);
+}
+
+static braid_status failed_lanes(const cli_options *o, const one_run *r, braid_error *err) {
+    const char *hint = o->output_dir && !o->split ? "; nothing is written (--split-outputs writes the others)" : "";
+    char all[64] = "";
+    if (r->given.lanes > lanes_in_round(&r->given))
+        snprintf(all, sizeof all, "; in all %zu of %zu lanes failed", r->given.n_failed, r->given.lanes);
+    return cli_error(err, r->given.why.status, "%.300s%s%s", r->given.why.message, all, hint);
 }
 
 static braid_status run_loaded(const cli_options *o, engine *e, const labels *l, one_run *r, result *out,
@@ -345,7 +365,8 @@ static braid_status run_loaded(const cli_options *o, engine *e, const labels *l,
     if (r->given.several && (o->verbose || (told && !o->quiet)))
         fprintf(stderr, "braid: %zu lanes, %.1f items/s\n", r->given.lanes, 1e3 * (double)r->given.lanes / r->wall_ms);
     if (o->compare) TRY(compare_lanes(o, e, r, out, err));
-    return out->json ? print_json(o, e, r->given.lanes, out->json, err) : BRAID_OK;
+    TRY(out->json ? print_json(o, e, r->given.lanes, out->json, err) : BRAID_OK);
+    return r->given.n_failed ? failed_lanes(o, r, err) : BRAID_OK;
 }
 
 static braid_status run(const cli_options *o, engine *e, labels *l, result *out, braid_error *err) {
@@ -355,7 +376,7 @@ static braid_status run(const cli_options *o, engine *e, labels *l, result *out,
     TRY(engine_load(e, o, err));
     braid_status status = lanes_load(e->model, o, &r.given, err);
     if (status == BRAID_OK) status = run_loaded(o, e, l, &r, out, err);
-    tensors_free(r.given.in, r.given.n_in);
+    lanes_free(&r.given);
     tensors_free(r.out, r.n_out);
     return status;
 }

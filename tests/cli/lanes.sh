@@ -12,6 +12,9 @@ np.save("wrong.npy", a.reshape(2, 3, 4, 1))
 np.save("x3.npy", a[:12].reshape(3, 2, 2))
 np.save("many.npy", np.arange(600 * 12, dtype=np.float32).reshape(600, 3, 2, 2))
 for i in range(3): np.save(f"in{i}.npy", np.float32([[i], [10 * i]]))
+indices = np.zeros((600, 1), np.int64)
+indices[[3, 400, 599]] = 7
+np.save("many_indices.npy", indices)
 np.save("wide.npy", np.float32([[1, 2], [3, 4]]))
 END
 one() { model=$1; shift; braid run "$m/$model.onnx" --device host "$@"; }
@@ -79,6 +82,24 @@ print(re.sub(r"[0-9]+\.[0-9]+", "T", text.decode()).replace("\r\n", "\n").replac
 END
 $PYTHON terminal.py "$BRAID" run "$m/nchw.onnx" --device host --input many.npy
 $PYTHON terminal.py "$BRAID" run "$m/nchw.onnx" --device host --input many.npy -q
+# a lane that the model cannot take fails alone
+for device in host ''; do
+    pick() { braid run "$m/pick.onnx" ${device:+--device $device} "$@"; }
+    pick --input i=1 --input i=9 --input i=3
+    pick --input i=1 --input i=9 --input i=3 --top 1
+    pick --input i=1 --input i=9 --input i=3 --output-dir picked
+    ls picked 2>/dev/null || true
+    pick --input i=1 --input i=9 --input i=3 --output-dir picked --split-outputs
+    ls picked
+    load picked/0/y.npy picked/2/y.npy
+    rm -r picked
+    pick --input i=8 --input i=9
+    pick --input i=8 --input i=9 --input i=0
+    pick --input many_indices.npy --output-dir picked
+    "$BRAID" run "$m/pick.onnx" ${device:+--device $device} --input i=1 --input i=-9 --top 1 --json 2>err.txt |
+        $PYTHON -c "import json, sys; r = json.load(sys.stdin)['runs'][0]; print(r['failed_lanes'], r['outputs'][0]['top'])"
+    cat err.txt
+done
 # through a model with nodes, on the device: lanes are what runs alone give
 braid run "$ROOT/examples/digits/digits.onnx" --input "image=$ROOT/examples/digits/images/00[0-6]-*.png" --top 1 --labels "$ROOT/examples/digits/labels.txt" | sed 's/  *[-0-9.]*$//'
 digits() { "$BRAID" run "$ROOT/examples/digits/digits.onnx" -q "$@" >out.txt 2>&1 || cat out.txt; }

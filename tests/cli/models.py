@@ -45,3 +45,9 @@ row("row")
 row("row1", 1)
 row("row4", 4)
 row("rowN", "N")
+
+pick = helper.make_graph(
+    [helper.make_node("Gather", ["table", "i"], ["y"])], "pick", [helper.make_tensor_value_info("i", T.INT64, [1])],
+    [helper.make_tensor_value_info("y", T.FLOAT, [1])], [helper.make_tensor("table", T.FLOAT, [4], [10, 11, 12, 13])])
+(HERE / "pick.onnx").write_bytes(helper.make_model(pick, ir_version=10, opset_imports=[
+    helper.make_opsetid("", 21)]).SerializeToString())
