@@ -62,6 +62,8 @@ static const row rows[] = {
     {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
      "N inferences in one run, each with its own inputs;\n"
      "several N, such as 1,8,64 or 1,2,4,...,256: a table, time(N)/time(1) included"},
+    {"ablate", 0, NULL, BENCH, FLAG, AT(ablate),
+     "measure serial order, waves, merged steps and re-rolled copies one after the other"},
     {"against", 0, "BATCHED", BENCH, TEXT, AT(against),
      "also the same work as one batch, through this model: its inputs have N where the\n"
      "model's first dimension is 1, or one more axis in front; N may be fixed or a symbol"},

@@ -153,12 +153,15 @@ static braid_status bench(const cli_options *o, engine *e, braid_error *err) {
     for (size_t i = 0; i < r.count; i++) rows[i].lanes = lanes[i];
     TRY(engine_load(e, o, err));
     TRY(inputs_load(e->model, o, 0, true, &in, &n_in, err));
-    braid_status status = bench_inputs(o, e, in, n_in, &r, err);
+    bool ablate = o->ablate && r.count == 1;
+    braid_status status = ablate      ? bench_ablate(o, e, in, n_in, lanes[0], err)
+                          : o->ablate ? cli_error(err, BRAID_ARGUMENT, "--ablate: one number of lanes, not %zu", r.count)
+                                      : bench_inputs(o, e, in, n_in, &r, err);
     tensors_free(in, n_in);
     r.device = e->info.name;
     r.load_ms = (double)e->load_ns / 1e6;
     r.plan_ms = (double)e->plan_ns / 1e6;
-    if (status == BRAID_OK) bench_print(o, &r);
+    if (status == BRAID_OK && !ablate) bench_print(o, &r);
     return status;
 }
 

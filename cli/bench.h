@@ -3,6 +3,7 @@
  *
  *     bench.c          the command and the clock
  *     bench_against.c  the same work as a true batch
+ *     bench_ablate.c   the same under other schedules
  *     bench_print.c    text, table, JSON
  */
 #ifndef BENCH_H
@@ -56,6 +57,9 @@ braid_status bench_batch_open(const cli_options *, const engine *, bench_batch *
 /* Measures the items of `lanes`, which has just been measured, as one batch. A file with another fixed batch: no figures. */
 braid_status bench_batch_row(bench_batch *, const bench_work *lanes, bench_row *, braid_error *);
 void bench_batch_close(bench_batch *);
+
+/* ---- bench_ablate.c: measures and prints. */
+braid_status bench_ablate(const cli_options *, engine *, braid_tensor *in, size_t n_in, uint32_t lanes, braid_error *);
 
 /* ---- bench_print.c */
 void bench_print(const cli_options *, const bench_report *);

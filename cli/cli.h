@@ -41,7 +41,7 @@ typedef struct cli_options {
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
     uint64_t seed;
-    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split, graph, plan, estimate, quiet;
+    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split, graph, plan, estimate, ablate, quiet;
     int verbose;
 } cli_options;
 
@@ -112,6 +112,8 @@ typedef struct engine_plan {
     const braid_tensor *inputs; /* their shapes become input shapes */
     size_t n_inputs;
     uint32_t lanes_max; /* 0: 1 */
+    braid_schedule schedule;
+    bool no_reroll; /* as if --no-reroll were given */
 } engine_plan;
 braid_status engine_session(engine *, const cli_options *, const engine_plan *, braid_error *err);
 void engine_free(engine *);
