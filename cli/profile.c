@@ -71,22 +71,73 @@ static void print_json(const braid_step_time *steps, size_t count) {
     json_decref(list);
 }
 
-/* Chrome's trace event format: complete events, microseconds; one track for the device, one for the CPU. */
-static braid_status write_trace(const char *path, const braid_step_time *steps, size_t count, braid_error *err) {
-    json_t *events = json_array();
-    for (size_t i = 0; i < count; i++) {
-        const braid_step_time *s = &steps[i];
-        json_t *args = json_pack("{ss ss si sI sI}", "node", s->node, "kernel", s->kernel, "wave", (int)s->wave,
-                                 "flops", (json_int_t)s->flops, "bytes", (json_int_t)s->bytes);
-        json_t *event = json_pack("{ss ss ss sf sf si si so}", "name", s->op, "cat", s->kernel, "ph", "X", "ts",
-                                  (double)s->start_ns / 1e3, "dur", (double)s->time_ns / 1e3, "pid", 1, "tid",
-                                  strcmp(s->kernel, "host") ? 1 : 2, "args", args);
-        json_array_append_new(events, event);
+/* ---- Chrome's trace event format, which Perfetto opens: complete events in microseconds on three named tracks. */
+
+enum { TRACK_WAVES = 1, TRACK_DISPATCHES, TRACK_HOST };
+
+static bool on_host(const braid_step_time *s) { return !strcmp(s->kernel, "host"); }
+
+static void name_track(json_t *events, const char *what, int track, const char *name) {
+    json_array_append_new(events, json_pack("{ss ss si si s{ss}}", "name", what, "ph", "M", "pid", 1, "tid", track, "args",
+                                            "name", name));
+}
+
+static void add_event(json_t *events, const char *name, const char *category, int track, double us, double for_us, json_t *args) {
+    json_array_append_new(events, json_pack("{ss ss ss sf sf si si so}", "name", name, "cat", category, "ph", "X", "ts", us,
+                                            "dur", for_us, "pid", 1, "tid", track, "args", args));
+}
+
+static void add_step(json_t *events, const braid_step_time *s, double us) {
+    json_t *args = json_pack("{ss ss si si si sI sI}", "node", s->node, "kernel", s->kernel, "wave", (int)s->wave, "rows",
+                             (int)s->rows, "copies", (int)s->copies, "flops", (json_int_t)s->flops, "bytes",
+                             (json_int_t)s->bytes);
+    add_event(events, s->op, s->kernel, on_host(s) ? TRACK_HOST : TRACK_DISPATCHES, us, (double)s->time_ns / 1e3, args);
+}
+
+static void add_wave(json_t *events, const braid_step_time *steps, size_t count, double us, double for_us) {
+    char name[32];
+    uint64_t rows = 0;
+    for (size_t i = 0; i < count; i++) rows += steps[i].rows;
+    snprintf(name, sizeof name, "wave %u", steps[0].wave);
+    add_event(events, name, "wave", TRACK_WAVES, us, for_us,
+              json_pack("{sI sI}", "dispatches", (json_int_t)count, "steps", (json_int_t)rows));
+}
+
+static bool is_copy(const braid_step_time *s) { return !s->rows; }
+
+/* Does b go on with a's wave. */
+static bool joins(const braid_step_time *a, const braid_step_time *b) {
+    return !on_host(a) && !on_host(b) && !is_copy(a) && !is_copy(b) && a->wave == b->wave && a->start_ns <= b->start_ns;
+}
+
+/* Each clock (the host's, and that of each submission) begins where the last event ended: what lies between is left out. */
+static void add_steps(json_t *events, const braid_step_time *steps, size_t count) {
+    double end = 0, zero = 0;
+    for (size_t i = 0, next; i < count; i = next) {
+        bool other = i == 0 || on_host(&steps[i]) != on_host(&steps[i - 1]) || steps[i].start_ns < steps[i - 1].start_ns ||
+                     is_copy(&steps[i]); /* of all submissions together */
+        if (other) zero = end - (double)steps[i].start_ns / 1e3;
+        double first = zero + (double)steps[i].start_ns / 1e3;
+        for (next = i; next < count && (next == i || joins(&steps[next - 1], &steps[next])); next++) {
+            double start = zero + (double)steps[next].start_ns / 1e3;
+            add_step(events, &steps[next], start);
+            if (start + (double)steps[next].time_ns / 1e3 > end) end = start + (double)steps[next].time_ns / 1e3;
+        }
+        if (!on_host(&steps[i]) && !is_copy(&steps[i])) add_wave(events, steps + i, next - i, first, end - first);
     }
+}
+
+static braid_status write_trace(const cli_options *o, const braid_step_time *steps, size_t count, braid_error *err) {
+    json_t *events = json_array();
+    name_track(events, "process_name", 0, o->model);
+    name_track(events, "thread_name", TRACK_WAVES, "waves");
+    name_track(events, "thread_name", TRACK_DISPATCHES, "dispatches");
+    name_track(events, "thread_name", TRACK_HOST, "host steps");
+    add_steps(events, steps, count);
     json_t *root = json_pack("{ss so}", "displayTimeUnit", "ns", "traceEvents", events);
-    int failed = json_dump_file(root, path, JSON_COMPACT);
+    int failed = json_dump_file(root, o->trace, JSON_COMPACT);
     json_decref(root);
-    return failed ? cli_error(err, BRAID_IO, "%s: cannot write the trace", path) : BRAID_OK;
+    return failed ? cli_error(err, BRAID_IO, "%s: cannot write the trace", o->trace) : BRAID_OK;
 }
 
 /* The steps of a run with its copies around them, where it has some. */
@@ -117,7 +168,7 @@ static braid_status show(const cli_options *o, const engine *e, uint32_t lanes, 
         print_table(steps, count, lanes, &run);
         print_shares(all, n);
     }
-    braid_status status = o->trace ? write_trace(o->trace, all, n, err) : BRAID_OK;
+    braid_status status = o->trace ? write_trace(o, all, n, err) : BRAID_OK;
     free(all);
     return status;
 }
