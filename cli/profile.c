@@ -110,12 +110,13 @@ static bool joins(const braid_step_time *a, const braid_step_time *b) {
     return !on_host(a) && !on_host(b) && !is_copy(a) && !is_copy(b) && a->wave == b->wave && a->start_ns <= b->start_ns;
 }
 
-/* Each clock (the host's, and that of each submission) begins where the last event ended: what lies between is left out. */
+/* Each clock (the host's, that of each submission; copies are those of all submissions together) begins where the last
+   event ended: what lies between is left out. */
 static void add_steps(json_t *events, const braid_step_time *steps, size_t count) {
     double end = 0, zero = 0;
     for (size_t i = 0, next; i < count; i = next) {
-        bool other = i == 0 || on_host(&steps[i]) != on_host(&steps[i - 1]) || steps[i].start_ns < steps[i - 1].start_ns ||
-                     is_copy(&steps[i]); /* of all submissions together */
+        const braid_step_time *s = &steps[i], *before = i ? s - 1 : s;
+        bool other = i == 0 || on_host(s) != on_host(before) || s->start_ns < before->start_ns || is_copy(s) || is_copy(before);
         if (other) zero = end - (double)steps[i].start_ns / 1e3;
         double first = zero + (double)steps[i].start_ns / 1e3;
         for (next = i; next < count && (next == i || joins(&steps[next - 1], &steps[next])); next++) {
