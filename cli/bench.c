@@ -94,7 +94,9 @@ static void drop_outputs(bench_work *w) {
     }
 }
 
-void bench_work_free(bench_work *w) { tensors_free(w->out, w->n_out); }
+void bench_work_free(bench_work *w) {
+    tensors_free(w->out, w->n_out);
+}
 
 /* ---- the command */
 
@@ -115,8 +117,10 @@ static braid_status measure_rows(const cli_options *o, bench_work *w, bench_batc
         if (r->count > 1) cli_progress(o, "%u lanes", r->rows[i].lanes);
         braid_status status = measure_row(o, w, batch, &r->rows[i], err);
         bool too_many = status == BRAID_DEVICE_MEMORY || status == BRAID_HOST_MEMORY || status == BRAID_LIMIT;
-        if (r->count > 1 && too_many) snprintf(r->rows[i].error, sizeof r->rows[i].error, "%.255s", err->message);
-        else TRY(status);
+        if (r->count > 1 && too_many)
+            snprintf(r->rows[i].error, sizeof r->rows[i].error, "%.255s", err->message);
+        else
+            TRY(status);
     }
     cli_progress_end();
     return BRAID_OK;

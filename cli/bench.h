@@ -21,10 +21,10 @@ typedef struct bench_work {
 } bench_work;
 
 typedef struct bench_figures {
-    size_t runs; /* 0: not measured */
-    double p50, p90, p99, least; /* ms of wall time */
+    size_t runs;                              /* 0: not measured */
+    double p50, p90, p99, least;              /* ms of wall time */
     double device, upload, download, compute; /* medians, ms; device 0: no timestamps; compute: device without copies */
-    double rate; /* items per s of wall time */
+    double rate;                              /* items per s of wall time */
 } bench_figures;
 
 /* One number of lanes. */
@@ -33,7 +33,7 @@ typedef struct bench_row {
     bench_figures one, batch; /* by lanes; as a true batch, with --against */
     double differs;           /* largest difference of the two, relative to the largest value; below 0: unknown */
     braid_plan_stats stats;
-    char error[256];          /* why it could not run at this number; empty: it ran */
+    char error[256]; /* why it could not run at this number; empty: it ran */
 } bench_row;
 
 typedef struct bench_report {
@@ -54,7 +54,8 @@ typedef struct bench_batch {
     bool used; /* some number of lanes fitted the file */
 } bench_batch;
 braid_status bench_batch_open(const cli_options *, const engine *, bench_batch *, braid_error *);
-/* Measures the items of `lanes`, which has just been measured, as one batch. A file with another fixed batch: no figures. */
+/* Measures the items of `lanes`, which has just been measured, as one batch. A file whose batch is fixed to another
+   number: no figures. */
 braid_status bench_batch_row(bench_batch *, const bench_work *lanes, bench_row *, braid_error *);
 void bench_batch_close(bench_batch *);
 

@@ -89,7 +89,8 @@ static double difference(const braid_tensor *lane, uint32_t lanes, const braid_t
     double worst = 0, largest = 0;
     if (lane->type == BRAID_STRING) return -1;
     if (lane->type != batch->type || !tensor_count(lane->rank, lane->dims, &one) ||
-        !tensor_count(batch->rank, batch->dims, &whole) || whole != one * lanes || element_count(lane, lane->bytes) < whole)
+        !tensor_count(batch->rank, batch->dims, &whole) || whole != one * lanes ||
+        element_count(lane, lane->bytes) < whole)
         return INFINITY;
     for (int64_t i = 0; i < whole; i++) {
         double a = value_get(lane, i), b = value_get(batch, i);

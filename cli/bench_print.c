@@ -5,7 +5,9 @@
 #include <math.h>
 
 /* Device time where there is one, else wall time. */
-static double time_of(const bench_figures *f, bool device) { return device ? f->device : f->p50; }
+static double time_of(const bench_figures *f, bool device) {
+    return device ? f->device : f->p50;
+}
 
 /* time of `a` over time of `b`, by the device where both have it; 0: one is missing. */
 static double over(const bench_figures *a, const bench_figures *b) {
@@ -30,7 +32,8 @@ static void print_times(const char *title, const bench_figures *f) {
 
 static void print_one(const bench_report *r) {
     const bench_row *row = r->rows;
-    printf("%s on %s: %zu runs, %u lane%s\n", r->model, r->device, row->one.runs, row->lanes, row->lanes > 1 ? "s" : "");
+    printf("%s on %s: %zu runs, %u lane%s\n", r->model, r->device, row->one.runs, row->lanes,
+           row->lanes > 1 ? "s" : "");
     print_times("wall", &row->one);
     printf("load %.1f ms, plan %.1f ms, %.1f items/s\n", r->load_ms, r->plan_ms, row->one.rate);
     if (!row->batch.runs) return;
@@ -41,8 +44,10 @@ static void print_one(const bench_report *r) {
 }
 
 static void print_number(int width, int digits, double v) {
-    if (v > 0) printf(" %*.*f", width, digits, v);
-    else printf(" %*s", width, "-");
+    if (v > 0)
+        printf(" %*.*f", width, digits, v);
+    else
+        printf(" %*s", width, "-");
 }
 
 static void print_row(const bench_report *r, const bench_row *row) {
@@ -67,8 +72,8 @@ static void print_row(const bench_report *r, const bench_row *row) {
 }
 
 static void print_table(const bench_report *r) {
-    printf("%s on %s\n%6s %10s %10s %10s %11s %15s %7s", r->model, r->device, "lanes", "wall ms", "device ms", "compute ms", "items/s",
-           "time(N)/time(1)", "gain");
+    printf("%s on %s\n%6s %10s %10s %10s %11s %15s %7s", r->model, r->device, "lanes", "wall ms", "device ms",
+           "compute ms", "items/s", "time(N)/time(1)", "gain");
     if (r->against) printf(" %13s %15s %11s", "batch wall ms", "batch device ms", "batch/lanes");
     putchar('\n');
     for (size_t i = 0; i < r->count; i++) print_row(r, &r->rows[i]);
@@ -76,7 +81,9 @@ static void print_table(const bench_report *r) {
     if (r->against) printf("batch: %s; batch/lanes: the part of its throughput that lanes reach\n", r->against);
 }
 
-static json_t *json_number(double v) { return v > 0 && isfinite(v) ? json_real(v) : json_null(); }
+static json_t *json_number(double v) {
+    return v > 0 && isfinite(v) ? json_real(v) : json_null();
+}
 
 static void json_times(json_t *to, const bench_figures *f) {
     json_object_set_new(to, "runs", json_integer((json_int_t)f->runs));
@@ -97,8 +104,8 @@ static json_t *json_batch(const bench_report *r, const bench_row *row) {
     json_t *batch = json_pack("{ss}", "model", r->against);
     json_times(batch, &row->batch);
     json_object_set_new(batch, "batch_over_lanes", json_number(over(&row->batch, &row->one)));
-    json_object_set_new(batch, "difference", row->differs >= 0 && isfinite(row->differs) ? json_real(row->differs)
-                                                                                         : json_null());
+    json_object_set_new(batch, "difference",
+                        row->differs >= 0 && isfinite(row->differs) ? json_real(row->differs) : json_null());
     return batch;
 }
 
@@ -130,7 +137,10 @@ static void print_json(const bench_report *r) {
 }
 
 void bench_print(const cli_options *o, const bench_report *r) {
-    if (o->json) print_json(r);
-    else if (r->count == 1) print_one(r);
-    else print_table(r);
+    if (o->json)
+        print_json(r);
+    else if (r->count == 1)
+        print_one(r);
+    else
+        print_table(r);
 }

@@ -8,7 +8,9 @@
 /* Most lanes of one round. */
 enum { ROUND_LANES = 256 };
 
-static braid_status no_memory(braid_error *err) { return cli_error(err, BRAID_HOST_MEMORY, "out of memory"); }
+static braid_status no_memory(braid_error *err) {
+    return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
+}
 
 /* ---- patterns: --input x=*.png with any of * ? [ is as many --input as there are files */
 
@@ -35,7 +37,8 @@ braid_status inputs_expand(const cli_list *given, cli_list *out, braid_error *er
         glob_t found = {0};
         int code = glob(value, 0, NULL, &found);
         braid_status status = code == GLOB_NOSPACE ? no_memory(err)
-                              : code ? cli_error(err, BRAID_IO, "--input: no file matches '%s'", value) : BRAID_OK;
+                              : code               ? cli_error(err, BRAID_IO, "--input: no file matches '%s'", value)
+                                                   : BRAID_OK;
         for (size_t k = 0; k < found.gl_pathc && status == BRAID_OK; k++)
             status = keep_item(out, item, length, found.gl_pathv[k], err);
         if (!code) globfree(&found);
@@ -80,28 +83,32 @@ static braid_status lane_size(const braid_tensor *t, size_t *bytes, braid_error 
     if (!tensor_count(t->rank, t->dims, &count) || !tensor_span(t->type, count, bytes))
         return cli_error(err, BRAID_LIMIT, "a tensor of this shape is too large");
     if (*bytes * 8 != (size_t)count * (size_t)value_bits(t->type))
-        return cli_error(err, BRAID_UNSUPPORTED, "lanes of type %s that do not end at a byte", braid_type_name(t->type));
+        return cli_error(err, BRAID_UNSUPPORTED, "lanes of type %s that do not end at a byte",
+                         braid_type_name(t->type));
     return BRAID_OK;
 }
 
 /* Takes the axis of lanes off a file's shape, where it has one; *lanes stays 0 where not. */
 static braid_status take_axis(const braid_tensor *form, bool forced, braid_tensor *t, size_t *lanes, braid_error *err) {
     bool plain = form->rank < 0 || (form->rank == t->rank && dims_match(t->rank, form->dims, t->dims));
-    bool axis = form->rank < 0 ? t->rank > 0 : t->rank == form->rank + 1 && dims_match(form->rank, form->dims, t->dims + 1);
+    bool axis =
+        form->rank < 0 ? t->rank > 0 : t->rank == form->rank + 1 && dims_match(form->rank, form->dims, t->dims + 1);
     bool first = form->rank > 0 && t->rank == form->rank && (form->dims[0] == 1 || (forced && form->dims[0] < 0)) &&
                  dims_match(form->rank - 1, form->dims + 1, t->dims + 1);
     size_t one;
     char dims[128], wanted[128];
     dims_text(t->rank, t->dims, dims, sizeof dims);
     dims_text(form->rank < 0 ? 0 : form->rank, form->dims, wanted, sizeof wanted);
-    if (forced && !axis && !first)
-        return cli_error(err, BRAID_SHAPE, "--lane: %s is not several of %s", dims, wanted);
+    if (forced && !axis && !first) return cli_error(err, BRAID_SHAPE, "--lane: %s is not several of %s", dims, wanted);
     if (!forced && (plain || !(axis || first))) return BRAID_OK;
     if (t->dims[0] < 1 || t->dims[0] > LANES_TOP)
-        return cli_error(err, BRAID_SHAPE, "%s: %lld lanes, 1 to %d are possible", dims, (long long)t->dims[0], LANES_TOP);
+        return cli_error(err, BRAID_SHAPE, "%s: %lld lanes, 1 to %d are possible", dims, (long long)t->dims[0],
+                         LANES_TOP);
     *lanes = (size_t)t->dims[0];
-    if (first) t->dims[0] = 1;
-    else memmove(t->dims, t->dims + 1, (size_t)--t->rank * sizeof *t->dims);
+    if (first)
+        t->dims[0] = 1;
+    else
+        memmove(t->dims, t->dims + 1, (size_t)--t->rank * sizeof *t->dims);
     return lane_size(t, &one, err);
 }
 
@@ -221,7 +228,9 @@ void lanes_free(lane_inputs *l) {
     free(l->failed);
 }
 
-uint32_t lanes_in_round(const lane_inputs *l) { return l->lanes < ROUND_LANES ? (uint32_t)l->lanes : ROUND_LANES; }
+uint32_t lanes_in_round(const lane_inputs *l) {
+    return l->lanes < ROUND_LANES ? (uint32_t)l->lanes : ROUND_LANES;
+}
 
 void lanes_slice(const lane_inputs *l, size_t first, braid_tensor *in) {
     for (size_t i = 0; i < l->n_in; i++) {
@@ -255,7 +264,8 @@ braid_status lanes_spread(const braid_model *model, const cli_options *o, braid_
     for (size_t i = 0; lanes > 1 && i < n_in; i++) {
         braid_tensor all = {0};
         bool given = input_times(model, o, i) > 0;
-        braid_status status = given ? copy_lane(&in[i], lanes, err) : load_lanes(model, &mine, i, true, lanes, &all, err);
+        braid_status status =
+            given ? copy_lane(&in[i], lanes, err) : load_lanes(model, &mine, i, true, lanes, &all, err);
         if (status != BRAID_OK) {
             tensor_drop(&all);
             return cli_within(err, status, "input '%s'", in[i].name);
@@ -318,8 +328,8 @@ static braid_status run_some(engine *e, lane_inputs *l, size_t first, size_t n, 
     return status;
 }
 
-static braid_status run_rounds(engine *e, const cli_options *o, lane_inputs *l, braid_tensor *in,
-                               braid_tensor *part, braid_tensor *out, size_t n_out, braid_error *err) {
+static braid_status run_rounds(engine *e, const cli_options *o, lane_inputs *l, braid_tensor *in, braid_tensor *part,
+                               braid_tensor *out, size_t n_out, braid_error *err) {
     size_t most = lanes_in_round(l);
     uint64_t start = cli_clock_ns();
     cli_progress(o, "%zu lanes", l->lanes);

@@ -106,7 +106,9 @@ static json_t *json_top(const cli_options *o, const labels *l, const braid_tenso
 /* ---- files */
 
 /* DIR/NAME.npy, with '/' of the name as '_'. */
-static bool is_control(char c) { return (unsigned char)c < 0x20 || c == 0x7f; }
+static bool is_control(char c) {
+    return (unsigned char)c < 0x20 || c == 0x7f;
+}
 
 /* A model's name on a terminal: one line, no escape sequences. */
 static void print_name(const char *name) {
@@ -141,7 +143,9 @@ typedef struct target {
     const char *name;
 } target;
 
-static int by_path(const void *x, const void *y) { return strcmp(((const target *)x)->path, ((const target *)y)->path); }
+static int by_path(const void *x, const void *y) {
+    return strcmp(((const target *)x)->path, ((const target *)y)->path);
+}
 
 static braid_status find_clash(target *list, const char *folder, const braid_tensor *outputs, size_t count,
                                braid_error *err) {
@@ -205,7 +209,8 @@ static void print_tops(const cli_options *o, const one_run *r, const labels *l, 
     for (size_t lane = 0; r->given.several && lane < r->given.lanes; lane++) {
         const char *title = lane_title(o, r, lane);
         braid_tensor one = lanes_view(t, lane);
-        printf("lane %zu%s%s%s\n", lane, title ? ": " : "", title ? title : "", r->given.failed[lane] ? ": failed" : "");
+        printf("lane %zu%s%s%s\n", lane, title ? ": " : "", title ? title : "",
+               r->given.failed[lane] ? ": failed" : "");
         if (!r->given.failed[lane]) print_top(o, l, &one);
     }
     if (!r->given.several) print_top(o, l, t);
@@ -225,7 +230,8 @@ static void print_outputs(const cli_options *o, const one_run *r, const labels *
         print_name(t->name);
         printf(": %s %s", braid_type_name(t->type), dims);
         if (folder && output_path(folder, t->name, path, sizeof path, NULL) == BRAID_OK)
-            printf(o->split ? " -> %s/LANE%s" : " -> %s%s", o->split ? folder : path, o->split ? path + strlen(folder) : "");
+            printf(o->split ? " -> %s/LANE%s" : " -> %s%s", o->split ? folder : path,
+                   o->split ? path + strlen(folder) : "");
         else if (!o->top)
             tensor_summary(t, SHOWN, stdout);
         putchar('\n');
@@ -286,8 +292,8 @@ static json_t *json_run(const cli_options *o, const one_run *r, const labels *l)
 }
 
 static braid_status print_json(const cli_options *o, const engine *e, size_t lanes, json_t *runs, braid_error *err) {
-    json_t *root = json_pack("{ss ss sI sO}", "model", o->model, "device", e->info.name, "lanes",
-                             (json_int_t)lanes, "runs", runs);
+    json_t *root =
+        json_pack("{ss ss sI sO}", "model", o->model, "device", e->info.name, "lanes", (json_int_t)lanes, "runs", runs);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     if (text) puts(text);
     free(text);
