@@ -229,7 +229,7 @@ const op make_ops[] = {
      .lower = constant_of_shape_lower},
     {.name = "EyeLike", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .attributes = eye_specs,
      .infer = eye_like_infer, .eval = eye_like_eval, .lower = eye_like_lower},
-    {.name = "Range", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .attributes = range_specs,
+    {.name = "Range", .flags = OP_READS_FLOATS, .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .attributes = range_specs,
      .infer = range_infer, .eval = range_eval, .lower = range_lower},
     {0},
 };

@@ -183,6 +183,7 @@ enum {
     OP_EPILOGUE = 4,      /* lower honours node->epilogue */
     OP_RANDOM = 8,        /* never folded or merged */
     OP_VIEW = 16,         /* output 0 is input 0's bytes */
+    OP_READS_FLOATS = 32, /* infer needs the content of small float inputs, as everybody may that of integer ones */
 };
 
 typedef struct op {

@@ -360,6 +360,6 @@ static const attribute_spec pad_attributes[] = {{"mode", ATTRIBUTE_STRING, "cons
                                                 {0}};
 
 const op pad_ops[] = {
-    {.name = "Pad", .since = 1, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1, .attributes = pad_attributes,
+    {.name = "Pad", .flags = OP_READS_FLOATS, .since = 1, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1, .attributes = pad_attributes,
      .upgrade = pad_upgrade, .infer = pad_infer, .eval = pad_eval, .lower = pad_lower},
     {0}};

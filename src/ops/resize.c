@@ -189,7 +189,7 @@ static const attribute_spec upsample_specs[] = {
 };
 
 const op resize_ops[] = {
-    {.name = "Resize", .since = 10, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1, .attributes = resize_specs,
+    {.name = "Resize", .flags = OP_READS_FLOATS, .since = 10, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1, .attributes = resize_specs,
      .upgrade = resize_upgrade, .infer = resize_infer, .eval = resize_eval, .lower = resize_lower},
     {.name = "Upsample", .since = 1, .until = 9, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
      .attributes = upsample_specs, .upgrade = upsample_upgrade},

@@ -195,7 +195,7 @@ static const attribute_spec reverse_specs[] = {
 const op spread_ops[] = {
     {.name = "Trilu", .since = 14, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1, .attributes = trilu_specs,
      .infer = trilu_infer, .eval = trilu_eval, .lower = trilu_lower},
-    {.name = "OneHot", .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .attributes = one_hot_specs,
+    {.name = "OneHot", .flags = OP_READS_FLOATS, .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .attributes = one_hot_specs,
      .infer = one_hot_infer, .eval = one_hot_eval, .lower = one_hot_lower},
     {.name = "ReverseSequence", .since = 10, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
      .attributes = reverse_specs, .infer = reverse_sequence_infer, .eval = reverse_sequence_eval,

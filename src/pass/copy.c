@@ -63,6 +63,18 @@ braid_status copier_value(copier *c, int32_t old, int32_t *out) {
     return BRAID_OK;
 }
 
+void copier_attributes(node *m, const node *n) {
+    m->opset = n->opset;
+    m->op = n->op;
+    if (n->op) { /* a node without a row is refused by name; its attributes may hold graphs that belong to c->from */
+        m->n_attributes = n->n_attributes;
+        m->attributes = n->attributes;
+    }
+    m->epilogue = n->epilogue;
+    m->copies = n->copies;
+    m->n_root = n->n_root;
+}
+
 braid_status copier_node(copier *c, const node *n, node **out) {
     int32_t *in = arena_array(c->to->memory, (size_t)n->n_in + 1, sizeof *in);
     int32_t *outs = arena_array(c->to->memory, (size_t)n->n_out + 1, sizeof *outs);
@@ -76,15 +88,7 @@ braid_status copier_node(copier *c, const node *n, node **out) {
     }
     node *m = graph_node_into(c->to, n->type, n->domain, n->name, n->n_in, in, n->n_out, outs);
     if (!m) return error_memory(c->err);
-    m->opset = n->opset;
-    m->op = n->op;
-    if (n->op) { /* a node without a row is refused by name; its attributes may hold graphs that belong to c->from */
-        m->n_attributes = n->n_attributes;
-        m->attributes = n->attributes;
-    }
-    m->epilogue = n->epilogue;
-    m->copies = n->copies;
-    m->n_root = n->n_root;
+    copier_attributes(m, n);
     if (out) *out = m;
     return BRAID_OK;
 }

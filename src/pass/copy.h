@@ -20,6 +20,8 @@ braid_status copier_new(copier *, const graph *from, arena *, braid_error *err);
 braid_status copier_value(copier *, int32_t old, int32_t *out);
 /* Copies a node with its outputs; *out (may be NULL) is the copy. */
 braid_status copier_node(copier *, const node *, node **out);
+/* Everything of `from` that is not its name, operator or values. */
+void copier_attributes(node *to, const node *from);
 /* The old value is represented by a value of the new graph from now on. */
 static inline void copier_replace(copier *c, int32_t old, int32_t now) { c->map[old] = now; }
 /* Sets the new graph's outputs to the old ones, under the same names. */

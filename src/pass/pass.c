@@ -10,6 +10,7 @@ static const struct {
     {"prune", pass_prune},
     {"fold", pass_fold},
     {"simplify", pass_simplify},
+    {"reroll", pass_reroll},
     {"fuse", pass_fuse},
 };
 

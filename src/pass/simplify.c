@@ -7,6 +7,7 @@
  * Requires: sorted, inferred.
  */
 #include "pass/copy.h"
+#include "pass/same.h"
 
 #include <math.h>
 
@@ -22,28 +23,9 @@ typedef struct simplifier {
 
 /* ------------------------------------------------------------------------------------------- same nodes */
 
-static bool attribute_equal(const attribute *a, const attribute *b) {
-    if (strcmp(a->name, b->name) != 0 || a->kind != b->kind || a->count != b->count) return false;
-    switch (a->kind) {
-    case ATTRIBUTE_INT: return a->i == b->i;
-    case ATTRIBUTE_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0;
-    case ATTRIBUTE_STRING: return memcmp(a->s, b->s, a->count) == 0;
-    case ATTRIBUTE_INTS: return memcmp(a->ints, b->ints, a->count * sizeof *a->ints) == 0;
-    case ATTRIBUTE_FLOATS: return memcmp(a->floats, b->floats, a->count * sizeof *a->floats) == 0;
-    default: return false; /* graphs and tensors: not worth comparing */
-    }
-}
-
 static bool node_equal(const node *a, const node *b) {
-    if (a->op != b->op || strcmp(a->type, b->type) != 0 || a->n_in != b->n_in || a->n_out != b->n_out) return false;
-    if (a->epilogue || b->epilogue || a->n_attributes != b->n_attributes || a->opset != b->opset) return false;
-    if (node_copies(a) != node_copies(b)) return false;
-    if (memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in) != 0) return false;
-    for (int i = 0; i < a->n_out; i++)
-        if ((a->out[i] < 0) != (b->out[i] < 0)) return false;
-    for (int i = 0; i < a->n_attributes; i++)
-        if (!attribute_equal(&a->attributes[i], &b->attributes[i])) return false;
-    return true;
+    return node_same(a, b) && !a->epilogue &&
+           (a->n_in == 0 || memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in) == 0);
 }
 
 static uint32_t node_bucket(const simplifier *s, const node *n) {
