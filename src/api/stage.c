@@ -326,14 +326,41 @@ static braid_status take_apart(compile *c, bool *again) {
     return *again ? pass_unfuse(g, c->st->memory, flags, &c->st->g, c->err) : BRAID_OK;
 }
 
+/* A value of several copies stays within its segment: whoever reads it elsewhere is made single. */
+static bool reads_across(const compile *c, int32_t i) {
+    const graph *g = c->st->g;
+    for (int k = 0; k < g->nodes[i]->n_in; k++) {
+        int32_t v = g->nodes[i]->in[k];
+        if (v < 0 || value_copies(g->values[v]) == 1) continue;
+        if (place_of(c, g->values[v]->producer) != place_of(c, i)) return true;
+    }
+    return false;
+}
+
+/* Nodes of several copies that cannot stay so become single ones. *again: the graph has changed. */
+static braid_status unroll_some(compile *c, bool by_level, bool *again) {
+    graph *g = c->st->g;
+    bool *flags = arena_array(c->st->memory, (size_t)g->n_nodes + 1, sizeof *flags);
+    if (!flags) return error_memory(c->err);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        if (node_copies(g->nodes[i]) == 1) continue;
+        flags[i] = by_level ? reads_across(c, i) : c->parts.kind[i] == NODE_HOST;
+        *again = *again || flags[i];
+    }
+    return *again ? pass_unroll(g, c->st->memory, flags, &c->st->g, c->err) : BRAID_OK;
+}
+
 static braid_status compile_stage(braid_session *s, stage *st, bool baked, braid_error *err) {
     compile c = {.s = s, .st = st, .err = err};
     for (bool again = true; again;) {
         TRY(split_new(&c.parts, st->g, st->memory, baked, !s->traits, err));
         if (s->traits) TRY(find_host_nodes(&c));
         TRY(take_apart(&c, &again));
+        if (!again) TRY(unroll_some(&c, false, &again));
+        if (again) continue;
+        split_levels(&c.parts, st->g);
+        TRY(unroll_some(&c, true, &again));
     }
-    split_levels(&c.parts, st->g);
     TRY(mark_crossings(&c));
     st->segments = arena_array(st->memory, (size_t)c.parts.n_levels + 1, sizeof *st->segments);
     if (!st->segments) return error_memory(err);
@@ -423,6 +450,7 @@ static braid_status stage_build(braid_session *s, stage *st, const graph *g, boo
     uint64_t start = clock_ns();
     TRY(specialise(g, st->key_types, st->key_values, st->memory, &st->g, err));
     TRY(fold_all(st->memory, &options, &st->g, err));
+    if (!s->no_reroll && s->traits && !s->keep_all) TRY(pass_run("reroll", st->g, st->memory, &options, &st->g, err));
     if (!s->no_fuse && s->traits) TRY(pass_run("fuse", st->g, st->memory, &options, &st->g, err));
     if (s->keep_all) TRY(keep_all_values(st->g, err));
     uint64_t folded = clock_ns();

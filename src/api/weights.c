@@ -9,9 +9,15 @@
 
 #include <stdlib.h>
 
-typedef struct weight {
-    const void *from; /* file or data */
+/* Where a tensor lies in a file. */
+typedef struct origin {
+    const void *from;
     uint64_t offset;
+} origin;
+
+typedef struct weight {
+    origin *parts; /* one, or as many as the storage has copies */
+    int32_t n;
     uint64_t bytes;
     uint64_t address;
 } weight;
@@ -37,6 +43,7 @@ void weights_free(weights *w) {
     if (!w) return;
     for (size_t i = 0; i < w->n_buffers; i++) gpu_buffer_free(w->device->gpu, &w->buffers[i]);
     mem_free(w->buffers);
+    for (size_t i = 0; i < w->n; i++) mem_free(w->items[i].parts);
     mem_free(w->items);
     mem_free(w);
 }
@@ -44,13 +51,26 @@ void weights_free(weights *w) {
 uint64_t weights_bytes(const weights *w) { return w ? w->bytes : 0; }
 
 /* Kept for the session: what has a file behind it. Everything else may die with its plan. */
-static bool is_lasting(const storage *s) { return s->constant && s->constant->source; }
+static bool is_lasting(const storage *s) {
+    for (int32_t i = 0; s->parts && i < s->copies; i++)
+        if (!s->parts[i]->source) return false;
+    return s->parts || (s->constant && s->constant->source);
+}
+
+static int32_t part_count(const storage *s) { return s->parts ? s->copies : 1; }
+
+static const tensor *part_at(const storage *s, int32_t i) { return s->parts ? s->parts[i] : s->constant; }
+
+static bool is_from(const weight *w, const storage *s) {
+    if (w->n != part_count(s) || w->bytes != s->bytes) return false;
+    for (int32_t i = 0; i < w->n; i++)
+        if (w->parts[i].from != part_at(s, i)->source || w->parts[i].offset != part_at(s, i)->offset) return false;
+    return true;
+}
 
 static weight *find(const weights *w, const storage *s) {
     for (size_t i = 0; i < w->n; i++)
-        if (w->items[i].from == s->constant->source && w->items[i].offset == s->constant->offset &&
-            w->items[i].bytes == s->bytes)
-            return &w->items[i];
+        if (is_from(&w->items[i], s)) return &w->items[i];
     return NULL;
 }
 
@@ -62,7 +82,11 @@ static braid_status add(weights *w, const storage *s, uint64_t address, braid_er
         w->items = grown;
         w->capacity = wanted;
     }
-    w->items[w->n++] = (weight){s->constant->source, s->constant->offset, s->bytes, address};
+    int32_t n = part_count(s);
+    origin *parts = mem_alloc((size_t)n * sizeof *parts);
+    if (!parts) return error_memory(err);
+    for (int32_t i = 0; i < n; i++) parts[i] = (origin){part_at(s, i)->source, part_at(s, i)->offset};
+    w->items[w->n++] = (weight){parts, n, s->bytes, address};
     return BRAID_OK;
 }
 
@@ -75,13 +99,31 @@ typedef struct batch {
     uint64_t bytes;
 } batch;
 
-static braid_status copy_part(const storage *s, uint64_t at, uint8_t *to, size_t n, braid_error *err) {
-    size_t real = at >= s->bytes ? 0 : n < s->bytes - at ? n : (size_t)(s->bytes - at);
+/* Bytes [at, at + n) of a tensor of `bytes`, zeros behind its end. */
+static braid_status copy_tensor(const tensor *t, const void *data, uint64_t bytes, uint64_t at, uint8_t *to, size_t n,
+                                braid_error *err) {
+    size_t real = at >= bytes ? 0 : n < bytes - at ? n : (size_t)(bytes - at);
     memset(to + real, 0, n - real);
     if (!real) return BRAID_OK;
-    const void *data = s->constant ? s->constant->data : s->content;
-    if (!data) return file_read(s->constant->source, s->constant->offset + at, to, real, err);
+    if (!data) return file_read(t->source, t->offset + at, to, real, err);
     memcpy(to, (const uint8_t *)data + at, real);
+    return BRAID_OK;
+}
+
+static braid_status copy_part(const storage *s, uint64_t at, uint8_t *to, size_t n, braid_error *err) {
+    if (!s->parts || !s->copy_stride)
+        return copy_tensor(part_at(s, 0), part_at(s, 0) ? part_at(s, 0)->data : s->content, s->bytes, at, to, n, err);
+    while (n) {
+        uint64_t copy = at / s->copy_stride, inside = at % s->copy_stride, left = s->copy_stride - inside;
+        bool last = copy >= (uint64_t)s->copies - 1; /* what is left of the stride belongs to it */
+        size_t part = last || n < left ? n : (size_t)left;
+        if (last) inside = at - (uint64_t)(s->copies - 1) * s->copy_stride;
+        const tensor *t = s->parts[last ? s->copies - 1 : (int32_t)copy];
+        TRY(copy_tensor(t, t->data, s->one, inside, to, part, err));
+        to += part;
+        at += part;
+        n -= part;
+    }
     return BRAID_OK;
 }
 

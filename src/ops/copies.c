@@ -2,7 +2,7 @@
  * copies.c: braid.Stack and braid.Unstack, the borders between nodes that stand for many (node.copies) and single ones.
  * Only passes make them. Of one tensor both are the identity.
  */
-#include "ops/op.h"
+#include "ops/lowering.h"
 
 static braid_status check_copies(const infer *c, int32_t v, int expected) {
     bool listed = v >= 0 && v < c->g->n_values; /* op_eval has no graph around the node */
@@ -47,9 +47,31 @@ static braid_status copies_eval(eval *e) {
     return BRAID_OK;
 }
 
+/* One run of bytes. */
+static braid_status copy_member(lowering *l, int i) {
+    const tensor_type *t = lower_in(l, i);
+    int64_t count, at = (int64_t)(lower_copy_at(l, 0, i) / (uint64_t)(type_bits(t->type) / 8));
+    region r = {.out_at = at};
+    if (!tensor_type_count(t, &count)) return BRAID_UNSUPPORTED;
+    region_add(&r, count, 1, 1);
+    return region_lower(l, i, 0, &r);
+}
+
+static braid_status stack_lower(lowering *l) {
+    bool done;
+    if (type_bits(lower_in(l, 0)->type) < 8) return BRAID_UNSUPPORTED;
+    TRY(lower_stack(l, &done));
+    for (int i = 0; i < l->node->n_in && !done; i++)
+        if (!lower_stack_place(l, i)) TRY(copy_member(l, i));
+    return BRAID_OK;
+}
+
+static braid_status unstack_lower(lowering *l) { return lower_unstack(l); }
+
 const op copies_ops[] = {
     {.name = "Stack", .domain = "braid", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-     .flags = OP_VARIADIC_IN, .infer = stack_infer, .eval = copies_eval},
+     .flags = OP_VARIADIC_IN, .infer = stack_infer, .eval = copies_eval,
+     .lower = stack_lower},
     {.name = "Unstack", .domain = "braid", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-     .flags = OP_VARIADIC_OUT, .infer = unstack_infer, .eval = copies_eval},
+     .flags = OP_VARIADIC_OUT, .infer = unstack_infer, .eval = copies_eval, .lower = unstack_lower},
     {0}};

@@ -154,6 +154,15 @@ braid_status lower_part(lowering *, int out, int in, uint64_t offset);
 /* Has input j's producer write straight into output i at byte `offset` (a multiple of 16), so that no copy is needed.
    False when that cannot be: copy it then. */
 bool lower_place(lowering *, int in, int out, uint64_t offset);
+/* Stack: output 0 is a view where the inputs lie side by side already, or constants that are uploaded so; *done is false
+   when they have to be placed or copied one by one. */
+braid_status lower_stack(lowering *, bool *done);
+/* Has input i's producer write straight into copy i of output 0. False when that cannot be: copy it then. */
+bool lower_stack_place(lowering *, int in);
+/* Where in an output a copy begins. */
+uint64_t lower_copy_at(const lowering *, int out, int copy);
+/* Unstack: output i is copy i of input 0. */
+braid_status lower_unstack(lowering *);
 /* A new step; NULL on failure. The row is copied. tiles 0: the step is dropped (nothing to do). */
 step *lower_step(lowering *, const char *kernel, const void *row, size_t row_bytes, uint64_t tiles, uint32_t group);
 braid_status lower_spec(lowering *, step *, uint32_t id, uint32_t value);

@@ -48,6 +48,7 @@ typedef struct depend {
     const plan *p;
     arena *memory;
     history *histories; /* by storage */
+    bool *whole;        /* by storage: all copies are written at the same time, so that one stands for them */
     cell *cells;
     edge *edges;
     int32_t n_cells, cap_cells, n_edges, cap_edges;
@@ -249,6 +250,15 @@ static void touch(depend *d, int32_t step_id, const step_operand *o) {
     if (kind == STORAGE_CONST || kind == STORAGE_INPUT || !o->bytes || d->failed) return;
     history *h = &d->histories[root];
     uint64_t begin = plan_offset(d->p, o->storage) + o->offset, end = begin + o->bytes;
+    const struct step *s = d->p->steps[step_id];
+    uint64_t whole = d->p->storages[root].copy_stride, stride = plan_operand_stride(d->p, s, o);
+    if (d->whole[root] && whole) { /* the history is that of one copy, and of all alike */
+        uint64_t inside = begin % whole;
+        begin = inside + o->bytes > whole ? 0 : inside;
+        end = inside + o->bytes > whole ? whole : inside + o->bytes;
+    } else {
+        end += stride * (s->copies - 1);
+    }
     if (o->access == ACCESS_WRITE) write_part(d, h, begin, end, step_id, d->p->steps[step_id]->node);
     else if (o->access & ACCESS_WRITE) write_range(d, h, begin, end, step_id, NONE);
     else read_range(d, h, begin, end, step_id);
@@ -269,12 +279,29 @@ static braid_status collect(const depend *d, links *out, braid_error *err) {
     return BRAID_OK;
 }
 
+/* Storages of several copies that no step of one copy writes. (Where single steps write the copies of a Stack one by one,
+   ranges are those of all copies together.) */
+static void find_whole(depend *d) {
+    const plan *p = d->p;
+    for (int32_t i = 0; i < p->n_storages; i++) d->whole[i] = p->storages[i].alias == i && p->storages[i].copies > 1;
+    for (int32_t i = 0; i < p->n_steps; i++)
+        for (int k = 0; k < p->steps[i]->n_operands; k++) {
+            const step_operand *o = &p->steps[i]->operands[k];
+            int32_t root = plan_root(p, o->storage);
+            bool all = p->steps[i]->copies == (uint32_t)p->storages[root].copies &&
+                       plan_operand_stride(p, p->steps[i], o) == p->storages[root].copy_stride;
+            if ((o->access & ACCESS_WRITE) && !all) d->whole[root] = false;
+        }
+}
+
 braid_status links_make(const plan *p, arena *memory, links *out, braid_error *err) {
     depend d = {.p = p, .memory = memory, .n = p->n_steps, .cap_nodes = p->n_steps + 64};
     d.histories = arena_array(memory, (size_t)p->n_storages + 1, sizeof *d.histories);
     d.order = arena_array(memory, (size_t)d.cap_nodes, sizeof *d.order);
     d.mark = arena_array(memory, (size_t)d.cap_nodes, sizeof *d.mark);
+    if (!(d.whole = arena_array(memory, (size_t)p->n_storages + 1, sizeof *d.whole))) return error_memory(err);
     if (!d.histories || !d.order || !d.mark) return error_memory(err);
+    find_whole(&d);
     for (int32_t i = 0; i < d.cap_nodes; i++) d.mark[i] = NONE;
     for (int32_t i = 0; i < p->n_steps; i++) {
         for (int k = 0; k < p->steps[i]->n_operands; k++) touch(&d, i, &p->steps[i]->operands[k]);

@@ -5,7 +5,7 @@
  */
 #include "plan/plan.h"
 
-static operand encode_operand(const plan *p, const step_operand *o, uint32_t lanes) {
+static operand encode_operand(const plan *p, const struct step *of, const step_operand *o, uint32_t lanes) {
     const storage *s = &p->storages[plan_root(p, o->storage)];
     uint64_t inside = plan_offset(p, o->storage) + o->offset;
     operand e = {.base = inside, .lane_stride = s->stride, .kind = OPERAND_BINDING};
@@ -27,6 +27,7 @@ static operand encode_operand(const plan *p, const step_operand *o, uint32_t lan
         e.index = s->index;
         break;
     }
+    e.copy_stride = plan_operand_stride(p, of, o);
     return e;
 }
 
@@ -42,7 +43,7 @@ braid_status plan_encode(plan *p, uint32_t lanes, braid_error *err) {
             row_header header = {first_tile, (uint)s->tiles, (uint)s->node, 0};
             memcpy(row, &header, sizeof header);
             for (int j = 0; j < s->n_operands; j++) {
-                operand e = encode_operand(p, &s->operands[j], lanes);
+                operand e = encode_operand(p, s, &s->operands[j], lanes);
                 memcpy(row + s->operands[j].at, &e, sizeof e);
             }
             first_tile += (uint32_t)s->tiles;

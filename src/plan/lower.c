@@ -15,13 +15,23 @@ static void *grow(arena *memory, void *old, int32_t count, int32_t *capacity, si
     return now;
 }
 
-static int32_t storage_add(plan *p, storage_kind kind, uint64_t bytes) {
+/* `one` bytes for each copy. */
+static int32_t storage_add(plan *p, storage_kind kind, uint64_t one, int32_t copies) {
     storage *grown = grow(p->memory, p->storages, p->n_storages, &p->cap_storages, sizeof *grown);
-    size_t stride;
-    if (!grown || !size_align(bytes, STORAGE_ALIGN, &stride)) return -1;
+    size_t copy_stride = 0, bytes, stride;
+    if (!grown || (copies > 1 && !size_align(one, PLACE_ALIGN, &copy_stride))) return -1;
+    if (!size_mul(copy_stride, (size_t)copies - 1, &bytes) || !size_add(bytes, one, &bytes)) return -1;
+    if (!size_align(bytes, STORAGE_ALIGN, &stride)) return -1;
     p->storages = grown;
-    p->storages[p->n_storages] =
-        (storage){.kind = kind, .alias = p->n_storages, .bytes = bytes, .stride = stride, .first = INT32_MAX, .last = -1};
+    p->storages[p->n_storages] = (storage){.kind = kind,
+                                           .alias = p->n_storages,
+                                           .bytes = bytes,
+                                           .one = one,
+                                           .copies = copies,
+                                           .copy_stride = copy_stride,
+                                           .stride = stride,
+                                           .first = INT32_MAX,
+                                           .last = -1};
     return p->n_storages++;
 }
 
@@ -34,6 +44,16 @@ uint64_t plan_offset(const plan *p, int32_t s) {
     uint64_t offset = 0;
     for (; p->storages[s].alias != s; s = p->storages[s].alias) offset += p->storages[s].alias_offset;
     return offset;
+}
+
+uint64_t plan_copy_stride(const plan *p, int32_t s) {
+    if (p->storages[s].copies == 1) return 0;
+    while (!p->storages[s].strided && p->storages[s].alias != s) s = p->storages[s].alias;
+    return p->storages[s].copy_stride;
+}
+
+uint64_t plan_operand_stride(const plan *p, const step *s, const step_operand *o) {
+    return s->copies > 1 ? plan_copy_stride(p, o->storage) : 0;
 }
 
 /* Makes s and all on the way point straight to the root, so that long chains of views cost nothing. */
@@ -67,10 +87,12 @@ braid_status lower_constant_in(lowering *l, int i, const tensor **out) {
 
 bool lower_shared(const lowering *l, int32_t id) {
     const plan *p = l->planner;
-    return id >= 0 && p->storages[plan_root(p, id)].kind == STORAGE_CONST;
+    return id >= 0 && p->storages[plan_root(p, id)].kind == STORAGE_CONST && plan_copy_stride(p, id) == 0;
 }
 
-int32_t lower_scratch(lowering *l, uint64_t bytes) { return storage_add(l->planner, STORAGE_ARENA, bytes); }
+int32_t lower_scratch(lowering *l, uint64_t bytes) {
+    return storage_add(l->planner, STORAGE_ARENA, bytes, node_copies(l->node));
+}
 
 /* The table of storages with an operator's content holds storage + 1 by hash; open addressing, at most half full. The
    storages of a node that turned out to have no kernel are gone: their numbers may be another's now. */
@@ -105,12 +127,17 @@ int32_t lower_constant(lowering *l, const void *bytes, size_t n) {
         if (s && s->bytes == n && memcmp(s->content, bytes, n) == 0) return p->constants[at] - 1;
     }
     void *copy = arena_copy(p->memory, bytes, n);
-    int32_t s = copy ? storage_add(p, STORAGE_CONST, n) : -1;
+    int32_t s = copy ? storage_add(p, STORAGE_CONST, n, 1) : -1;
     if (s < 0) return s;
     p->storages[s].content = copy;
     p->constants[at] = s + 1;
     p->n_constants++;
     return s;
+}
+
+static void make_strided(plan *p, int32_t s, uint64_t copy_stride) {
+    p->storages[s].strided = true;
+    p->storages[s].copy_stride = copy_stride;
 }
 
 braid_status lower_alias(lowering *l, int out, int in) { return lower_part(l, out, in, 0); }
@@ -119,25 +146,105 @@ braid_status lower_part(lowering *l, int out, int in, uint64_t offset) {
     plan *p = l->planner;
     int32_t to = l->node->out[out], from = l->node->in[in];
     if (to < 0) return BRAID_OK;
-    if (offset > p->storages[from].bytes || p->storages[to].bytes > p->storages[from].bytes - offset)
+    if (offset > p->storages[from].one || p->storages[to].one > p->storages[from].one - offset)
         return error_set(l->err, BRAID_INTERNAL, "output %d lies outside the tensor it is a view of", out);
+    if (p->storages[to].copies != p->storages[from].copies) make_strided(p, to, 0); /* all copies see the one tensor */
+    else if (p->storages[from].strided) make_strided(p, to, p->storages[from].copy_stride);
     p->storages[to].alias = from;
     p->storages[to].alias_offset = offset;
     shorten(p, to);
     return BRAID_OK;
 }
 
-/* The input's bytes must belong to a storage of their own that a step of this plan makes, and nobody else may have
-   placed it already. */
+/* The input's bytes must belong to a storage of their own that a step of this plan makes, with as many copies; nobody
+   else may have placed it already. */
 bool lower_place(lowering *l, int in, int out, uint64_t offset) {
     plan *p = l->planner;
     int32_t parent = l->node->out[out], part = shorten(p, l->node->in[in]);
     if (parent < 0 || offset % PLACE_ALIGN || p->storages[part].kind != STORAGE_ARENA || part == parent) return false;
-    if (p->storages[part].bytes != p->storages[l->node->in[in]].bytes) return false;
+    if (p->storages[part].one != p->storages[l->node->in[in]].one || p->storages[part].fixed) return false;
+    if (p->storages[part].copies != p->storages[parent].copies) return false;
     p->storages[part].alias = parent;
     p->storages[part].alias_offset = offset;
     return true;
 }
+
+/* ------------------------------------------------------------------------------------------------- copies */
+
+/* Do the inputs lie in one storage at equal distances that vector loads can follow. */
+static bool equal_distances(const plan *p, const node *n, uint64_t *distance) {
+    int32_t root = plan_root(p, n->in[0]);
+    uint64_t first = plan_offset(p, n->in[0]);
+    for (int i = 1; i < n->n_in; i++) {
+        uint64_t at = plan_offset(p, n->in[i]);
+        if (plan_root(p, n->in[i]) != root || at < first) return false;
+        if (i == 1) *distance = at - first;
+        if (at - first != *distance * (uint64_t)i) return false;
+    }
+    return *distance && *distance % PLACE_ALIGN == 0 && *distance >= p->storages[n->in[0]].one;
+}
+
+static bool all_constants(const lowering *l) {
+    for (int i = 0; i < l->node->n_in; i++)
+        if (!l->g->values[l->node->in[i]]->constant) return false;
+    return true;
+}
+
+braid_status lower_stack(lowering *l, bool *done) {
+    plan *p = l->planner;
+    int32_t to = l->node->out[0];
+    uint64_t distance = 0;
+    *done = false;
+    if (all_constants(l)) { /* uploaded side by side */
+        storage *s = &p->storages[to];
+        if (!(s->parts = arena_array(p->memory, (size_t)s->copies, sizeof *s->parts))) return error_memory(l->err);
+        for (int i = 0; i < l->node->n_in; i++) s->parts[i] = l->g->values[l->node->in[i]]->constant;
+        s->kind = STORAGE_CONST;
+        *done = true;
+    } else if (l->node->n_in > 1 && equal_distances(p, l->node, &distance)) {
+        int32_t root = shorten(p, l->node->in[0]);
+        uint64_t first = plan_offset(p, l->node->in[0]);
+        p->storages[root].fixed = true;
+        p->storages[to].alias = root;
+        p->storages[to].alias_offset = first;
+        make_strided(p, to, distance);
+        *done = true;
+    }
+    p->storages[to].fixed = true;
+    return BRAID_OK;
+}
+
+uint64_t lower_copy_at(const lowering *l, int out, int copy) {
+    const plan *p = l->planner;
+    return plan_copy_stride(p, l->node->out[out]) * (uint64_t)copy;
+}
+
+bool lower_stack_place(lowering *l, int in) {
+    plan *p = l->planner;
+    int32_t parent = l->node->out[0], part = shorten(p, l->node->in[in]);
+    const storage *s = &p->storages[part];
+    if (s->kind != STORAGE_ARENA || s->one != p->storages[l->node->in[in]].one || s->fixed || s->copies > 1) return false;
+    p->storages[part].alias = parent;
+    p->storages[part].alias_offset = lower_copy_at(l, 0, in);
+    return true;
+}
+
+braid_status lower_unstack(lowering *l) {
+    plan *p = l->planner;
+    int32_t from = l->node->in[0];
+    uint64_t stride = plan_copy_stride(p, from);
+    p->storages[shorten(p, from)].fixed = true;
+    for (int i = 0; i < l->node->n_out; i++) {
+        int32_t to = l->node->out[i];
+        if (to < 0) continue;
+        p->storages[to].alias = from;
+        p->storages[to].alias_offset = stride * (uint64_t)i;
+        shorten(p, to);
+    }
+    return BRAID_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- steps */
 
 step *lower_step(lowering *l, const char *kernel, const void *row, size_t row_bytes, uint64_t tiles, uint32_t group) {
     plan *p = l->planner;
@@ -153,7 +260,7 @@ step *lower_step(lowering *l, const char *kernel, const void *row, size_t row_by
     s->group = group;
     s->tiles = tiles;
     s->row_bytes = (uint32_t)row_bytes;
-    s->copies = 1;
+    s->copies = (uint32_t)node_copies(l->node);
     if (tiles) p->steps[p->n_steps++] = s; /* a step without tiles is filled in by its caller and then forgotten */
     return s;
 }
@@ -174,7 +281,9 @@ braid_status lower_operand(lowering *l, step *s, size_t at, int32_t id, uint64_t
     plan *p = l->planner;
     if (id < 0) return error_memory(l->err);
     const storage *st = &p->storages[shorten(p, id)];
-    if (at + sizeof(operand) > s->row_bytes || offset > st->bytes || bytes > st->bytes - offset)
+    uint64_t begin = plan_offset(p, id) + offset, stride = s->copies > 1 ? plan_copy_stride(p, id) : 0;
+    uint64_t end = begin + bytes + stride * (s->copies - 1);
+    if (at + sizeof(operand) > s->row_bytes || offset > st->bytes || bytes > st->bytes || end > st->bytes)
         return error_set(l->err, BRAID_INTERNAL, "an operand of kernel %s lies outside its storage", s->kernel);
     step_operand *grown = grow(p->memory, s->operands, s->n_operands, &s->cap_operands, sizeof *grown);
     if (!grown) return error_memory(l->err);
@@ -186,12 +295,12 @@ braid_status lower_operand(lowering *l, step *s, size_t at, int32_t id, uint64_t
 braid_status lower_operand_in(lowering *l, step *s, size_t at, int in) {
     if (in >= l->node->n_in || l->node->in[in] < 0) return BRAID_OK;
     int32_t v = l->node->in[in];
-    return lower_operand(l, s, at, v, 0, ((plan *)l->planner)->storages[v].bytes, ACCESS_READ);
+    return lower_operand(l, s, at, v, 0, ((plan *)l->planner)->storages[v].one, ACCESS_READ);
 }
 
 braid_status lower_operand_out(lowering *l, step *s, size_t at, int out) {
     int32_t v = l->node->out[out];
-    return lower_operand(l, s, at, v, 0, ((plan *)l->planner)->storages[v].bytes, ACCESS_WRITE);
+    return lower_operand(l, s, at, v, 0, ((plan *)l->planner)->storages[v].one, ACCESS_WRITE);
 }
 
 /* ------------------------------------------------------------------------------------------------- walking */
@@ -200,11 +309,12 @@ static braid_status add_values(plan *p, braid_error *err) {
     const graph *g = p->g;
     for (int32_t i = 0; i < g->n_values; i++) {
         const value *v = g->values[i];
-        size_t bytes = 0;
-        if (tensor_type_static(&v->type) && !tensor_type_bytes(&v->type, &bytes))
+        size_t bytes = 0, room;
+        bool fits = !tensor_type_static(&v->type) || tensor_type_bytes(&v->type, &bytes);
+        if (!fits || !size_align(bytes, STORAGE_ALIGN, &room) || !size_mul(room, (size_t)value_copies(v), &room))
             return error_set(err, BRAID_LIMIT, "value '%s': too large", v->name);
         storage_kind kind = v->constant ? STORAGE_CONST : v->kind == VALUE_NODE ? STORAGE_ARENA : STORAGE_NONE;
-        int32_t s = storage_add(p, kind, bytes);
+        int32_t s = storage_add(p, kind, bytes, value_copies(v));
         if (s < 0) return error_memory(err);
         p->storages[s].constant = v->constant;
     }
@@ -226,7 +336,8 @@ static bool has_string(const graph *g, const node *n) {
 
 /* Steps beyond `n_steps` and storages beyond `n_storages` are dropped: the node has no kernel. */
 static braid_status lower_node(plan *p, int32_t i, braid_error *err) {
-    lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device, .problems = p->lanes, .memory = p->memory,
+    uint64_t problems = (uint64_t)p->lanes * (uint64_t)node_copies(p->g->nodes[i]);
+    lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device, .problems = problems > UINT32_MAX ? UINT32_MAX : (uint32_t)problems, .memory = p->memory,
                   .err = err, .planner = p};
     int32_t n_steps = p->n_steps, n_storages = p->n_storages;
     const op *o = l.node->op;
@@ -240,6 +351,7 @@ static braid_status lower_node(plan *p, int32_t i, braid_error *err) {
     p->n_storages = n_storages;
     for (int k = 0; k < l.node->n_out; k++)
         if (l.node->out[k] >= 0) p->storages[l.node->out[k]].alias = l.node->out[k];
+    /* a stage that has such nodes is made again without them */
     p->host_nodes[p->n_host_nodes++] = i;
     return BRAID_OK;
 }

@@ -4,7 +4,11 @@
  *   graph ─ lower ─► steps + storages ─ waves ─► step.wave ─ place ─► storage offsets ─ encode ─► row bytes
  *
  * Storage: where bytes live. Storages 0 .. n_values-1 are the graph's values, later ones are operators' scratch and
- * constants. Every lane has its own copy of a storage, `stride` bytes apart, except CONST.
+ * constants. Every lane has its own copy of a storage, `stride` bytes apart, except CONST. A value of several copies
+ * (ir/graph.h) has them `copy_stride` bytes apart within a lane's:
+ *
+ *     lane 0: | copy 0 | copy 1 | ... |     lane 1: | copy 0 | ...
+ *
  *   ARENA    block `index` at offset, for the waves in which it is alive; reused by others outside that interval
  *   CONST    weights and operators' tables; `offset` is the device address, set by the caller before plan_encode
  *   INPUT    graph input number `index`
@@ -25,12 +29,18 @@ typedef struct storage {
     storage_kind kind;
     int32_t alias;       /* storage that holds the bytes; itself when it owns them */
     uint64_t alias_offset; /* where in it */
-    uint64_t bytes;      /* of one lane */
+    uint64_t bytes;      /* of one lane, from the first copy to the end of the last */
+    uint64_t one;        /* of one copy */
+    int32_t copies;      /* at least 1 */
+    bool strided;        /* a view with a copy_stride of its own; other views have their root's */
+    bool fixed;          /* views rest on where its copies lie: it cannot become a part of another storage any more */
+    uint64_t copy_stride;
     uint64_t stride;     /* bytes, aligned: distance between lanes */
     int32_t first, last; /* waves alive, ARENA; first > last: never touched */
     uint32_t index;
     uint64_t offset;
     tensor *constant;    /* CONST from the graph */
+    tensor **parts;      /* CONST of several copies: each one's content */
     const void *content; /* CONST made by an operator */
 } storage;
 
@@ -81,6 +91,10 @@ braid_status plan_new(const graph *g, arena *memory, const plan_options *, plan 
 /* Follows aliases: the storage that owns the bytes, and where in it a storage begins. */
 int32_t plan_root(const plan *, int32_t id);
 uint64_t plan_offset(const plan *, int32_t id);
+/* Bytes from one copy to the next; 0: one for all. */
+uint64_t plan_copy_stride(const plan *, int32_t id);
+/* The same for an operand of a step: 0 unless the step has copies and the operand's storage as well. */
+uint64_t plan_operand_stride(const plan *, const step *, const step_operand *);
 /* Number of bindings of the run block, and where inputs and outputs start in it. */
 static inline uint32_t plan_binding_input(const plan *p, uint32_t i) { return (uint32_t)p->n_blocks + i; }
 static inline uint32_t plan_binding_output(const plan *p, uint32_t i) {

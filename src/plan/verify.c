@@ -130,21 +130,31 @@ static bool written(const plan *p, int32_t root) {
     return p->storages[root].kind == STORAGE_ARENA || p->storages[root].kind == STORAGE_OUTPUT;
 }
 
+/* Each copy is at a place of its own, or all are at one. */
+static uint32_t places_of(const plan *p, const struct step *s, const step_operand *o) {
+    return plan_operand_stride(p, s, o) ? s->copies : 1;
+}
+
 /* All accesses to written storages, by storage and in the order of lowering: those of storage i are at[first[i]] ... */
 static braid_status list_touches(const verifier *v, touch **out, int64_t **first_out) {
     const plan *p = v->p;
     int64_t *first = arena_array(v->memory, (size_t)p->n_storages + 2, sizeof *first), n = 0;
     if (!first) return error_memory(v->err);
     for (int32_t i = 0; i < p->n_steps; i++)
-        for (int k = 0; k < p->steps[i]->n_operands; k++, n++) first[plan_root(p, p->steps[i]->operands[k].storage) + 2]++;
+        for (int k = 0; k < p->steps[i]->n_operands; k++) {
+            uint32_t places = places_of(p, p->steps[i], &p->steps[i]->operands[k]);
+            first[plan_root(p, p->steps[i]->operands[k].storage) + 2] += places;
+            n += places;
+        }
     for (int32_t i = 2; i <= p->n_storages; i++) first[i] += first[i - 1];
     touch *at = arena_array(v->memory, (size_t)n + 1, sizeof *at);
     if (!at) return error_memory(v->err);
     for (int32_t i = 0; i < p->n_steps; i++)
         for (int k = 0; k < p->steps[i]->n_operands; k++) {
             const step_operand *o = &p->steps[i]->operands[k];
-            uint64_t begin = plan_offset(p, o->storage) + o->offset;
-            at[first[plan_root(p, o->storage) + 1]++] = (touch){begin, begin + o->bytes, i, o->access};
+            uint64_t begin = plan_offset(p, o->storage) + o->offset, stride = plan_operand_stride(p, p->steps[i], o);
+            for (uint32_t c = 0; c < places_of(p, p->steps[i], o); c++, begin += stride)
+                at[first[plan_root(p, o->storage) + 1]++] = (touch){begin, begin + o->bytes, i, o->access};
         }
     *out = at;
     *first_out = first;
@@ -236,23 +246,41 @@ static braid_status check_place(const verifier *v, int32_t step_id, const step_o
     return ok ? BRAID_OK : fault(v, step_id, "an operand lies elsewhere", e->base);
 }
 
+/* Each copy of each lane. */
+static braid_status decode_ranges(verifier *v, int32_t step_id, const step_operand *o, const operand *e) {
+    bool in_arena = e->index < (uint32_t)v->p->n_blocks;
+    uint32_t copies = e->copy_stride ? v->p->steps[step_id]->copies : 1;
+    int32_t root = plan_root(v->p, o->storage);
+    uint64_t inside = plan_offset(v->p, o->storage) + o->offset, expected = plan_copy_stride(v->p, o->storage);
+    for (uint32_t lane = 0; lane < (in_arena ? v->lanes : 1); lane++)
+        for (uint32_t copy = 0; copy < copies; copy++) {
+            range r = {e->index, e->base + lane * e->lane_stride + copy * e->copy_stride, 0, o->access, step_id,
+                       (int64_t)root * v->lanes + lane, 0};
+            r.end = r.begin + o->bytes;
+            r.origin = r.begin - inside - copy * expected; /* may wrap around: then nothing equals it */
+            if (r.end < r.begin || r.end > space_bytes(v, e->index)) return fault(v, step_id, "an operand ends outside its buffer", r.begin);
+            TRY(add_range(v, r));
+        }
+    return BRAID_OK;
+}
+
+/* Copies must not write over each other, nor all into one. */
+static braid_status check_copies(const verifier *v, int32_t step_id, const step_operand *o, const operand *e) {
+    bool many = v->p->steps[step_id]->copies > 1;
+    if (e->copy_stride != plan_operand_stride(v->p, v->p->steps[step_id], o))
+        return fault(v, step_id, "copies lie elsewhere", e->base);
+    if (many && (o->access & ACCESS_WRITE) && e->copy_stride < o->bytes)
+        return fault(v, step_id, "copies write the same bytes", e->base);
+    return BRAID_OK;
+}
+
 static braid_status decode_operand(verifier *v, int32_t step_id, const step_operand *o, const uint8_t *row) {
     operand e;
     memcpy(&e, row + o->at, sizeof e);
     if (!o->bytes) return BRAID_OK;
     TRY(check_place(v, step_id, o, &e));
-    if (e.kind == OPERAND_DIRECT) return BRAID_OK;
-    bool in_arena = e.index < (uint32_t)v->p->n_blocks;
-    int32_t root = plan_root(v->p, o->storage);
-    for (uint32_t lane = 0; lane < (in_arena ? v->lanes : 1); lane++) {
-        range r = {e.index, e.base + lane * e.lane_stride, 0, o->access, step_id, (int64_t)root * v->lanes + lane, 0};
-        r.end = r.begin + o->bytes;
-        r.origin = r.begin - plan_offset(v->p, o->storage) - o->offset; /* may wrap around: then nothing equals it */
-        if (r.end < r.begin || r.end > space_bytes(v, e.index))
-            return fault(v, step_id, "an operand ends outside its buffer", r.begin);
-        TRY(add_range(v, r));
-    }
-    return BRAID_OK;
+    TRY(check_copies(v, step_id, o, &e));
+    return e.kind == OPERAND_DIRECT ? BRAID_OK : decode_ranges(v, step_id, o, &e);
 }
 
 static braid_status decode_dispatch(verifier *v, const plan_dispatch *d) {
