@@ -426,10 +426,17 @@ static braid_status verify_wave(verifier *v, int32_t wave) {
 static braid_status check_outputs(const verifier *v) {
     for (int32_t i = 0; i < v->p->n_outputs; i++) {
         const space *s = &v->spaces[plan_binding_output(v->p, (uint32_t)i)];
-        uint64_t at = 0, bytes = v->p->storages[v->p->outputs[i]].bytes;
-        for (int32_t k = 0; k < s->n && s->paints[k].begin <= at; k++) at = s->paints[k].end;
-        if (at < bytes)
-            return error_set(v->err, BRAID_INTERNAL, "plan: nobody writes byte %llu of output %d", (unsigned long long)at, i);
+        const storage *x = &v->p->storages[v->p->outputs[i]];
+        int32_t k = 0;
+        for (int32_t copy = 0; copy < x->copies; copy++) { /* between copies there may be gaps */
+            uint64_t begin = x->copy_stride * (uint64_t)copy, at = begin;
+            while (k < s->n && s->paints[k].end <= begin) k++;
+            for (; k < s->n && s->paints[k].begin <= at && at < begin + x->one; k++) at = s->paints[k].end;
+            if (k > 0) k--; /* it may reach into the next copy */
+            if (at < begin + x->one)
+                return error_set(v->err, BRAID_INTERNAL, "plan: nobody writes byte %llu of output %d",
+                                 (unsigned long long)at, i);
+        }
     }
     return BRAID_OK;
 }
