@@ -32,7 +32,12 @@ static void own(picture *c, uint64_t begin, uint64_t bytes) {
 
 /* The lanes of this run: nothing may be written behind them. */
 static void own_lanes(picture *c, uint64_t begin, const storage *x, uint32_t lanes) {
-    for (uint32_t lane = 0; lane < lanes; lane++) own(c, begin + lane * x->stride, x->bytes);
+    for (uint32_t lane = 0; lane < (x->once ? 1 : lanes); lane++) own(c, begin + lane * x->stride, x->bytes);
+}
+
+/* Uploads fill the gaps between lanes too. */
+static void own_input(picture *c, uint64_t begin, const storage *x, uint32_t bucket) {
+    own(c, begin, x->once ? x->bytes : x->stride * bucket);
 }
 
 static braid_status picture_new(braid_session *s, const gpu_buffer *b, uint64_t bytes, arena *memory, picture *out,
@@ -64,7 +69,7 @@ static braid_status check_all(braid_session *s, segment *seg, arena *memory, bra
     }
     TRY(picture_new(s, &seg->io, io_bytes(seg), memory, &c, err));
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
-        if (seg->input_uploaded[i]) own(&c, seg->input_offset[i], p->storages[seg->g->inputs[i]].stride * seg->bucket);
+        if (seg->input_uploaded[i]) own_input(&c, seg->input_offset[i], &p->storages[seg->g->inputs[i]], seg->bucket);
     for (int32_t i = 0; i < p->n_outputs; i++)
         own_lanes(&c, seg->output_offset[i], &p->storages[p->outputs[i]], s->lanes);
     return check(s, &c, "inputs and outputs", err);

@@ -26,10 +26,17 @@ static const storage *input_storage(const segment *seg, int32_t i) { return &seg
 
 static const storage *output_storage(const segment *seg, int32_t i) { return &seg->p->storages[seg->p->outputs[i]]; }
 
-static uint64_t input_bytes(const segment *seg, int32_t i) { return lane_bytes(seg, input_storage(seg, i)) * seg->bucket; }
+/* What all lanes share is there once. */
+static uint64_t all_lanes(const segment *seg, const storage *t) { return t->once ? t->bytes : lane_bytes(seg, t) * seg->bucket; }
 
-static uint64_t output_bytes(const segment *seg, int32_t i) {
-    return lane_bytes(seg, output_storage(seg, i)) * seg->bucket;
+static uint64_t input_bytes(const segment *seg, int32_t i) { return all_lanes(seg, input_storage(seg, i)); }
+
+static uint64_t output_bytes(const segment *seg, int32_t i) { return all_lanes(seg, output_storage(seg, i)); }
+
+/* Bytes between lanes of an output. */
+static uint64_t output_stride(const segment *seg, int32_t i) {
+    const storage *t = output_storage(seg, i);
+    return seg->bucket > 1 && !t->once ? t->stride : 0;
 }
 
 static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
@@ -67,7 +74,7 @@ static braid_status allocate(braid_session *s, segment *seg, braid_error *err) {
     for (int32_t i = 0; i < p->n_blocks; i++)
         TRY(gpu_buffer_new(vk, GPU_DEVICE, p->block_bytes[i] * seg->bucket, &seg->blocks[i], err));
     TRY(gpu_buffer_new(vk, GPU_DEVICE, p->rows_bytes + IO_ALIGN, &seg->rows, err));
-    uint64_t run_bytes = sizeof(run_block) + plan_bindings(p) * sizeof(binding) + seg->bucket * sizeof(uint32_t);
+    uint64_t run_bytes = sizeof(run_block) + plan_bindings(p) * sizeof(binding) + (seg->bucket + 1) * sizeof(uint32_t);
     TRY(gpu_buffer_new(vk, GPU_SHARED, run_bytes + IO_ALIGN, &seg->run, err));
     if (!io_bytes) return BRAID_OK;
     TRY(gpu_buffer_new(vk, GPU_DEVICE, io_bytes, &seg->io, err));
@@ -150,7 +157,7 @@ static braid_status find_exports(segment *seg, braid_error *err) {
 }
 
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, braid_error *err) {
-    plan_options options = {.device = s->traits, .lanes = st->bucket, .schedule = s->schedule, .redzone = s->test.redzone,
+    plan_options options = {.device = s->traits, .lanes = st->bucket, .varies = seg->input_varies, .schedule = s->schedule, .redzone = s->test.redzone,
                             .shuffle = s->test.shuffle};
     uint64_t start = clock_ns();
     seg->bucket = st->bucket;
@@ -182,7 +189,7 @@ void segment_free(braid_session *s, segment *seg) {
 
 /* ------------------------------------------------------------------------------------------ running: device */
 
-/* One word for each lane. */
+/* One word for each lane of a run, then one for what is done once for all. */
 static uint32_t *error_words(const segment *seg) {
     return (uint32_t *)(void *)((uint8_t *)seg->run.mapped + sizeof(run_block) + plan_bindings(seg->p) * sizeof(binding));
 }
@@ -200,14 +207,13 @@ static void write_run_block(const segment *seg, const place *places, uint32_t la
     binding *b = (binding *)(void *)(run + 1);
     *run = (run_block){.lanes = lanes,
                        .errors = seg->run.address + sizeof(run_block) + plan_bindings(p) * sizeof(binding)};
-    for (uint32_t lane = 0; lane < lanes; lane++) error_words(seg)[lane] = UINT32_MAX;
+    for (uint32_t lane = 0; lane <= lanes; lane++) error_words(seg)[lane] = UINT32_MAX;
     for (int32_t i = 0; i < p->n_blocks; i++) b[i] = (binding){seg->blocks[i].address, 0};
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
         b[plan_binding_input(p, (uint32_t)i)] = input_binding(seg, i, &places[seg->input_of[i]]);
     for (int32_t i = 0; i < p->n_outputs; i++)
         b[plan_binding_output(p, (uint32_t)i)] =
-            (binding){seg->io.address + seg->output_offset[i],
-                      seg->bucket > 1 ? lane_bytes(seg, output_storage(seg, i)) : 0};
+            (binding){seg->io.address + seg->output_offset[i], output_stride(seg, i)};
 }
 
 static void write_inputs(const segment *seg, const place *places, uint32_t lanes) {
@@ -268,15 +274,18 @@ static braid_status export_outputs(const braid_session *s, stage *st, segment *s
         t->bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes;
         if (seg->output_wanted[i]) t->data = from + at;
         places[v] = (place){.host = t, .buffer = &seg->io, .offset = at,
-                            .stride = seg->bucket > 1 ? lane_bytes(seg, output_storage(seg, k)) : 0};
+                            .stride = output_stride(seg, k)};
     }
     return BRAID_OK;
 }
 
 static braid_status check_errors(braid_session *s, const segment *seg, braid_error *err) {
+    char title[256];
+    uint32_t of_all = error_words(seg)[s->lanes];
+    if (of_all != UINT32_MAX)
+        return error_set(err, BRAID_INDEX, "%s: an index is out of range", node_title(seg->g->nodes[of_all], title));
     for (uint32_t lane = 0; lane < s->lanes; lane++) {
         uint32_t failed = error_words(seg)[lane];
-        char title[256];
         if (failed == UINT32_MAX) continue;
         braid_error why = {0};
         error_set(&why, BRAID_INDEX, "%s: an index is out of range", node_title(seg->g->nodes[failed], title));
@@ -424,7 +433,7 @@ static braid_status run_node(braid_session *s, stage *st, int32_t i, place *plac
         in[k] = places[v].host;
         from[k] = &places[v];
     }
-    bool varies = false;
+    bool varies = n->op->flags & OP_RANDOM;
     for (int k = 0; k < n->n_in; k++) varies = varies || (from[k] && from[k]->stride);
     uint64_t start = clock_ns();
     if (varies) TRY(run_lanes(s, st, n, from, in, places, memory, err));

@@ -73,6 +73,7 @@ typedef struct segment {
     graph *g;
     int32_t *input_of, *output_of;
     bool *input_uploaded; /* comes from the host */
+    bool *input_varies;   /* differs between lanes */
     bool *output_wanted;  /* goes to the host */
     plan *p;
     gpu_program *program;
@@ -96,6 +97,8 @@ struct stage {
     uint32_t bucket; /* lanes that there is room for */
     tensor_type *key_types; /* of the inputs */
     tensor **key_values;    /* baked inputs, NULL otherwise */
+    bool *key_varies;       /* inputs that differ between lanes; with room for several only */
+    bool *varies;           /* by value of g */
     segment *segments;
     int32_t n_segments;
     graph *rest; /* NULL: everything is planned */

@@ -264,8 +264,12 @@ static braid_status device_segment(compile *c, segment *seg, const bool *take) {
     seg->output_of = x.output_of;
     seg->input_uploaded = arena_array(c->st->memory, (size_t)x.n_in + 1, sizeof *seg->input_uploaded);
     seg->output_wanted = arena_array(c->st->memory, (size_t)x.n_out + 1, sizeof *seg->output_wanted);
-    if (!seg->input_uploaded || !seg->output_wanted) return error_memory(c->err);
-    for (int32_t i = 0; i < x.n_in; i++) seg->input_uploaded[i] = !made_on_device(c, x.input_of[i]);
+    seg->input_varies = arena_array(c->st->memory, (size_t)x.n_in + 1, sizeof *seg->input_varies);
+    if (!seg->input_uploaded || !seg->input_varies || !seg->output_wanted) return error_memory(c->err);
+    for (int32_t i = 0; i < x.n_in; i++) {
+        seg->input_uploaded[i] = !made_on_device(c, x.input_of[i]);
+        seg->input_varies[i] = c->st->varies[x.input_of[i]];
+    }
     for (int32_t i = 0; i < x.n_out; i++) seg->output_wanted[i] = c->to_host[x.output_of[i]];
     return segment_compile(c->s, c->st, seg, c->err);
 }
@@ -361,6 +365,7 @@ static braid_status compile_stage(braid_session *s, stage *st, bool baked, braid
         split_levels(&c.parts, st->g);
         TRY(unroll_some(&c, true, &again));
     }
+    TRY(plan_varies(st->g, st->bucket > 1 ? st->key_varies : NULL, st->memory, &st->varies, err));
     TRY(mark_crossings(&c));
     st->segments = arena_array(st->memory, (size_t)c.parts.n_levels + 1, sizeof *st->segments);
     if (!st->segments) return error_memory(err);
@@ -397,6 +402,7 @@ static bool key_matches(const stage *st, const graph *g, uint32_t bucket, const 
     if (st->bucket != bucket) return false;
     for (int32_t i = 0; i < g->n_inputs; i++) {
         if (!tensor_type_equal(&st->key_types[i], &in[i].host->type)) return false;
+        if (bucket > 1 && st->key_varies[i] != (in[i].stride != 0)) return false;
         const tensor *k = st->key_values[i];
         if (!baked || !k) continue;
         if (k->bytes != in[i].host->bytes || memcmp(k->data, in[i].host->data, k->bytes) != 0) return false;
@@ -417,8 +423,10 @@ static void evict_oldest(braid_session *s, stage_cache *cache) {
 static braid_status stage_key(stage *st, const graph *g, const place *in, bool baked, braid_error *err) {
     st->key_types = arena_array(st->memory, (size_t)g->n_inputs + 1, sizeof *st->key_types);
     st->key_values = arena_array(st->memory, (size_t)g->n_inputs + 1, sizeof *st->key_values);
-    if (!st->key_types || !st->key_values) return error_memory(err);
+    st->key_varies = arena_array(st->memory, (size_t)g->n_inputs + 1, sizeof *st->key_varies);
+    if (!st->key_types || !st->key_values || !st->key_varies) return error_memory(err);
     for (int32_t i = 0; i < g->n_inputs; i++) {
+        st->key_varies[i] = in[i].stride != 0;
         st->key_types[i] = in[i].host->type;
         if (!baked || !in[i].host->data || !stage_bakes(&in[i].host->type)) continue;
         TRY(tensor_new(st->memory, in[i].host->type.type, in[i].host->type.rank, in[i].host->type.dims,

@@ -79,7 +79,8 @@ typedef struct binding {
 typedef struct run_block {
     uint lanes, reserved;
     uint64_t lane_map; /* address of uint[lanes]: lane of grid z; 0: identity */
-    uint64_t errors;   /* address of uint[lanes]: smallest failing node + 1 by atomicMin, preset ~0 */
+    uint64_t errors;   /* address of uint[lanes + 1]: smallest failing node of each lane, then of the steps that are done
+                          once for all, by atomicMin, preset ~0; 0: not wanted */
 } run_block;
 typedef struct push_block {
     uint64_t rows, run;

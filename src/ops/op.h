@@ -125,6 +125,7 @@ struct lowering {
     const node *node;
     int32_t node_index;
     const device_traits *device;
+    bool once;         /* no input differs between lanes */
     uint32_t problems; /* that the plan has room for: kernels are chosen for so many, the order of sums never is */
     arena *memory;
     braid_error *err;

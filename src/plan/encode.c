@@ -2,6 +2,7 @@
  * encode.c: writes the row table. Rows are immutable: everything that changes between runs is behind bindings.
  *
  * Placement is in bytes of one lane; for L lanes every offset and size grows by L, so what was disjoint stays disjoint.
+ * What is there once for all lanes has its L-th part as size, and no stride.
  */
 #include "plan/plan.h"
 
@@ -24,6 +25,7 @@ static operand encode_operand(const plan *p, const struct step *of, const step_o
     case STORAGE_ARENA:
     case STORAGE_NONE:
         e.base += s->offset * lanes;
+        if (s->once) e.lane_stride = 0;
         e.index = s->index;
         break;
     }

@@ -15,13 +15,14 @@ static void *grow(arena *memory, void *old, int32_t count, int32_t *capacity, si
     return now;
 }
 
-/* `one` bytes for each copy. */
-static int32_t storage_add(plan *p, storage_kind kind, uint64_t one, int32_t copies) {
+/* `one` bytes for each copy. Placement grows by the number of lanes: what is there once for all of them needs that part
+   of its bytes there. */
+static int32_t storage_add(plan *p, storage_kind kind, uint64_t one, int32_t copies, bool once) {
     storage *grown = grow(p->memory, p->storages, p->n_storages, &p->cap_storages, sizeof *grown);
     size_t copy_stride = 0, bytes, stride;
     if (!grown || (copies > 1 && !size_align(one, PLACE_ALIGN, &copy_stride))) return -1;
     if (!size_mul(copy_stride, (size_t)copies - 1, &bytes) || !size_add(bytes, one, &bytes)) return -1;
-    if (!size_align(bytes, STORAGE_ALIGN, &stride)) return -1;
+    if (!size_align(once ? bytes / p->lanes + (bytes % p->lanes != 0) : bytes, STORAGE_ALIGN, &stride)) return -1;
     p->storages = grown;
     p->storages[p->n_storages] = (storage){.kind = kind,
                                            .alias = p->n_storages,
@@ -30,9 +31,19 @@ static int32_t storage_add(plan *p, storage_kind kind, uint64_t one, int32_t cop
                                            .copies = copies,
                                            .copy_stride = copy_stride,
                                            .stride = stride,
+                                           .once = once,
                                            .first = INT32_MAX,
                                            .last = -1};
     return p->n_storages++;
+}
+
+/* In a plan for one lane nothing counts as shared. */
+static bool value_once(const plan *p, int32_t v) { return p->lanes > 1 && !p->varies[v]; }
+
+static bool node_once(const plan *p, const node *n) {
+    bool once = p->lanes > 1 && !(n->op && (n->op->flags & OP_RANDOM));
+    for (int k = 0; once && k < n->n_in; k++) once = n->in[k] < 0 || value_once(p, n->in[k]);
+    return once;
 }
 
 int32_t plan_root(const plan *p, int32_t s) {
@@ -87,11 +98,12 @@ braid_status lower_constant_in(lowering *l, int i, const tensor **out) {
 
 bool lower_shared(const lowering *l, int32_t id) {
     const plan *p = l->planner;
-    return id >= 0 && p->storages[plan_root(p, id)].kind == STORAGE_CONST && plan_copy_stride(p, id) == 0;
+    const storage *s = id >= 0 ? &p->storages[plan_root(p, id)] : NULL;
+    return s && (s->kind == STORAGE_CONST || s->once) && plan_copy_stride(p, id) == 0;
 }
 
 int32_t lower_scratch(lowering *l, uint64_t bytes) {
-    return storage_add(l->planner, STORAGE_ARENA, bytes, node_copies(l->node));
+    return storage_add(l->planner, STORAGE_ARENA, bytes, node_copies(l->node), l->once);
 }
 
 /* The table of storages with an operator's content holds storage + 1 by hash; open addressing, at most half full. The
@@ -127,7 +139,7 @@ int32_t lower_constant(lowering *l, const void *bytes, size_t n) {
         if (s && s->bytes == n && memcmp(s->content, bytes, n) == 0) return p->constants[at] - 1;
     }
     void *copy = arena_copy(p->memory, bytes, n);
-    int32_t s = copy ? storage_add(p, STORAGE_CONST, n, 1) : -1;
+    int32_t s = copy ? storage_add(p, STORAGE_CONST, n, 1, false) : -1;
     if (s < 0) return s;
     p->storages[s].content = copy;
     p->constants[at] = s + 1;
@@ -157,13 +169,14 @@ braid_status lower_part(lowering *l, int out, int in, uint64_t offset) {
 }
 
 /* The input's bytes must belong to a storage of their own that a step of this plan makes, with as many copies; nobody
-   else may have placed it already. */
+   else may have placed it already. What all lanes share is not placed within what each has its own of. */
 bool lower_place(lowering *l, int in, int out, uint64_t offset) {
     plan *p = l->planner;
     int32_t parent = l->node->out[out], part = shorten(p, l->node->in[in]);
     if (parent < 0 || offset % PLACE_ALIGN || p->storages[part].kind != STORAGE_ARENA || part == parent) return false;
     if (p->storages[part].one != p->storages[l->node->in[in]].one || p->storages[part].fixed) return false;
     if (p->storages[part].copies != p->storages[parent].copies) return false;
+    if (p->storages[part].once != p->storages[parent].once) return false;
     p->storages[part].alias = parent;
     p->storages[part].alias_offset = offset;
     return true;
@@ -200,6 +213,8 @@ braid_status lower_stack(lowering *l, bool *done) {
         if (!(s->parts = arena_array(p->memory, (size_t)s->copies, sizeof *s->parts))) return error_memory(l->err);
         for (int i = 0; i < l->node->n_in; i++) s->parts[i] = l->g->values[l->node->in[i]]->constant;
         s->kind = STORAGE_CONST;
+        s->once = false;
+        s->stride = (s->bytes + STORAGE_ALIGN - 1) & ~(uint64_t)(STORAGE_ALIGN - 1);
         *done = true;
     } else if (l->node->n_in > 1 && equal_distances(p, l->node, &distance)) {
         int32_t root = shorten(p, l->node->in[0]);
@@ -224,6 +239,7 @@ bool lower_stack_place(lowering *l, int in) {
     int32_t parent = l->node->out[0], part = shorten(p, l->node->in[in]);
     const storage *s = &p->storages[part];
     if (s->kind != STORAGE_ARENA || s->one != p->storages[l->node->in[in]].one || s->fixed || s->copies > 1) return false;
+    if (s->once != p->storages[parent].once) return false;
     p->storages[part].alias = parent;
     p->storages[part].alias_offset = lower_copy_at(l, 0, in);
     return true;
@@ -261,6 +277,7 @@ step *lower_step(lowering *l, const char *kernel, const void *row, size_t row_by
     s->tiles = tiles;
     s->row_bytes = (uint32_t)row_bytes;
     s->copies = (uint32_t)node_copies(l->node);
+    s->once = l->once;
     if (tiles) p->steps[p->n_steps++] = s; /* a step without tiles is filled in by its caller and then forgotten */
     return s;
 }
@@ -314,7 +331,7 @@ static braid_status add_values(plan *p, braid_error *err) {
         if (!fits || !size_align(bytes, STORAGE_ALIGN, &room) || !size_mul(room, (size_t)value_copies(v), &room))
             return error_set(err, BRAID_LIMIT, "value '%s': too large", v->name);
         storage_kind kind = v->constant ? STORAGE_CONST : v->kind == VALUE_NODE ? STORAGE_ARENA : STORAGE_NONE;
-        int32_t s = storage_add(p, kind, bytes, value_copies(v));
+        int32_t s = storage_add(p, kind, bytes, value_copies(v), kind != STORAGE_CONST && value_once(p, i));
         if (s < 0) return error_memory(err);
         p->storages[s].constant = v->constant;
     }
@@ -336,9 +353,11 @@ static bool has_string(const graph *g, const node *n) {
 
 /* Steps beyond `n_steps` and storages beyond `n_storages` are dropped: the node has no kernel. */
 static braid_status lower_node(plan *p, int32_t i, braid_error *err) {
-    uint64_t problems = (uint64_t)p->lanes * (uint64_t)node_copies(p->g->nodes[i]);
-    lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device, .problems = problems > UINT32_MAX ? UINT32_MAX : (uint32_t)problems, .memory = p->memory,
-                  .err = err, .planner = p};
+    bool once = node_once(p, p->g->nodes[i]);
+    uint64_t problems = (uint64_t)(once ? 1 : p->lanes) * (uint64_t)node_copies(p->g->nodes[i]);
+    lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device,
+                  .problems = problems > UINT32_MAX ? UINT32_MAX : (uint32_t)problems, .once = once,
+                  .memory = p->memory, .err = err, .planner = p};
     int32_t n_steps = p->n_steps, n_storages = p->n_storages;
     const op *o = l.node->op;
     braid_status status = o && o->lower && !has_string(p->g, l.node) ? o->lower(&l) : BRAID_UNSUPPORTED;
@@ -387,6 +406,7 @@ braid_status plan_new(const graph *g, arena *memory, const plan_options *options
     p->g = g;
     p->device = options->device;
     p->lanes = options->lanes ? options->lanes : 1;
+    TRY(plan_varies(g, options->varies, memory, &p->varies, err));
     TRY(plan_lower(p, err));
     *out = p;
     if (p->n_host_nodes || options->lower_only) return BRAID_OK;

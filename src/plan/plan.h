@@ -4,8 +4,8 @@
  *   graph ─ lower ─► steps + storages ─ waves ─► step.wave ─ place ─► storage offsets ─ encode ─► row bytes
  *
  * Storage: where bytes live. Storages 0 .. n_values-1 are the graph's values, later ones are operators' scratch and
- * constants. Every lane has its own copy of a storage, `stride` bytes apart, except CONST. A value of several copies
- * (ir/graph.h) has them `copy_stride` bytes apart within a lane's:
+ * constants. Every lane has its own copy of a storage, `stride` bytes apart, except CONST and what is `once`: the same
+ * for all lanes. A value of several copies (ir/graph.h) has them `copy_stride` bytes apart within a lane's:
  *
  *     lane 0: | copy 0 | copy 1 | ... |     lane 1: | copy 0 | ...
  *
@@ -35,7 +35,8 @@ typedef struct storage {
     bool strided;        /* a view with a copy_stride of its own; other views have their root's */
     bool fixed;          /* views rest on where its copies lie: it cannot become a part of another storage any more */
     uint64_t copy_stride;
-    uint64_t stride;     /* bytes, aligned: distance between lanes */
+    uint64_t stride;     /* bytes, aligned: distance between lanes; once: as much as leaves room for it in all lanes */
+    bool once;           /* one for all lanes */
     int32_t first, last; /* waves alive, ARENA; first > last: never touched */
     uint32_t index;
     uint64_t offset;
@@ -60,6 +61,7 @@ typedef struct plan {
     const graph *g;
     const device_traits *device;
     uint32_t lanes; /* that there is room for */
+    bool *varies;   /* by value: differs between lanes */
     int32_t n_storages, cap_storages, n_steps, cap_steps, n_waves, n_dispatches, n_blocks, n_outputs;
     storage *storages;
     step **steps;
@@ -80,6 +82,7 @@ typedef struct plan {
 typedef struct plan_options {
     const device_traits *device;
     uint32_t lanes;  /* that there shall be room for; 0: 1 */
+    const bool *varies; /* by graph input: differs between lanes; NULL: all do */
     bool lower_only; /* stop after lowering: what matters is which nodes have kernels */
     bool redzone; /* every arena storage apart from the others, with a guard behind it */
     braid_schedule schedule;
@@ -106,6 +109,8 @@ braid_status plan_encode(plan *, uint32_t lanes, braid_error *err);
 /* Decodes plan.rows and proves that every read sees its producer's bytes across a barrier (verify.c). */
 braid_status plan_verify(const plan *, uint32_t lanes, braid_error *err);
 
+/* Which values differ between lanes, when these graph inputs do (NULL: all) (vary.c). */
+braid_status plan_varies(const graph *g, const bool *inputs, arena *memory, bool **out, braid_error *err);
 /* May two steps of one wave be rows of one dispatch: the same pipeline, copies and way of covering lanes. */
 bool plan_steps_join(const step *, const step *);
 

@@ -12,6 +12,7 @@
  *     an earlier wave
  *   - within one wave no range is written that another step reads or writes (write-only parts of one node excepted)
  *   - nothing lies outside its buffer, and every output is painted as a whole at the end
+ *   - a step that is done once for all lanes reads only what they share, and no other step writes that
  * Sync validation cannot do this: it is blind to addresses.
  */
 #include "plan/plan.h"
@@ -246,16 +247,17 @@ static braid_status check_place(const verifier *v, int32_t step_id, const step_o
     return ok ? BRAID_OK : fault(v, step_id, "an operand lies elsewhere", e->base);
 }
 
-/* Each copy of each lane. */
+/* Each copy of each lane; what all lanes share counts as lane 0's. */
 static braid_status decode_ranges(verifier *v, int32_t step_id, const step_operand *o, const operand *e) {
     bool in_arena = e->index < (uint32_t)v->p->n_blocks;
     uint32_t copies = e->copy_stride ? v->p->steps[step_id]->copies : 1;
     int32_t root = plan_root(v->p, o->storage);
+    bool once = v->p->steps[step_id]->once, shared = v->p->storages[root].once;
     uint64_t inside = plan_offset(v->p, o->storage) + o->offset, expected = plan_copy_stride(v->p, o->storage);
-    for (uint32_t lane = 0; lane < (in_arena ? v->lanes : 1); lane++)
+    for (uint32_t lane = 0; lane < (in_arena && !once ? v->lanes : 1); lane++)
         for (uint32_t copy = 0; copy < copies; copy++) {
             range r = {e->index, e->base + lane * e->lane_stride + copy * e->copy_stride, 0, o->access, step_id,
-                       (int64_t)root * v->lanes + lane, 0};
+                       (int64_t)root * v->lanes + (shared ? 0 : lane), 0};
             r.end = r.begin + o->bytes;
             r.origin = r.begin - inside - copy * expected; /* may wrap around: then nothing equals it */
             if (r.end < r.begin || r.end > space_bytes(v, e->index)) return fault(v, step_id, "an operand ends outside its buffer", r.begin);
@@ -274,13 +276,22 @@ static braid_status check_copies(const verifier *v, int32_t step_id, const step_
     return BRAID_OK;
 }
 
+static braid_status check_once(const verifier *v, int32_t step_id, const step_operand *o, const operand *e) {
+    bool once = v->p->steps[step_id]->once, shared = v->p->storages[plan_root(v->p, o->storage)].once;
+    if (once && !shared) return fault(v, step_id, "a step done once meets one lane's tensor", e->base);
+    if (!once && shared && (o->access & ACCESS_WRITE)) return fault(v, step_id, "a lane writes what all share", e->base);
+    return BRAID_OK;
+}
+
 static braid_status decode_operand(verifier *v, int32_t step_id, const step_operand *o, const uint8_t *row) {
     operand e;
     memcpy(&e, row + o->at, sizeof e);
     if (!o->bytes) return BRAID_OK;
     TRY(check_place(v, step_id, o, &e));
     TRY(check_copies(v, step_id, o, &e));
-    return e.kind == OPERAND_DIRECT ? BRAID_OK : decode_ranges(v, step_id, o, &e);
+    if (e.kind == OPERAND_DIRECT) return BRAID_OK;
+    TRY(check_once(v, step_id, o, &e));
+    return decode_ranges(v, step_id, o, &e);
 }
 
 static braid_status decode_dispatch(verifier *v, const plan_dispatch *d) {

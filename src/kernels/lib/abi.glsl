@@ -109,9 +109,11 @@ uint64_t operand_address(operand o, place p) {
     return address_ref(b.address).address[p.lane] + o.base + uint64_t(p.copy) * o.copy_stride;
 }
 
-// Marks this lane as failed with an index out of range in this row's node; the caller clamps and goes on.
+// Marks this lane as failed with an index out of range in this row's node; the caller clamps and goes on. What is done
+// once for all lanes has a word of its own behind theirs: lane 0 may fail by itself.
 void place_fail(place p) {
     uint64_t errors = run_ref(push.run).errors;
-    if (errors != 0ul) atomicMin(error_ref(errors).word[p.lane], header_ref(p.row).h.node);
+    uint word = (push.copies & PUSH_ONCE) != 0u ? run_ref(push.run).lanes : p.lane;
+    if (errors != 0ul) atomicMin(error_ref(errors).word[word], header_ref(p.row).h.node);
 }
 #endif
