@@ -9,8 +9,8 @@
  *     if (!good) puts(c.what);
  *     lanes_end(&c);
  *
- * A data set that a run alone refuses (an index out of range) is not used. Where data sets give outputs of unlike shapes
- * a run of both must be refused.
+ * A data set that a run alone refuses with INDEX is sometimes the data of a lane: that lane fails alone, with zeros for
+ * outputs. Where data sets give outputs of unlike shapes a run of both must be refused.
  */
 #ifndef LANES_H
 #define LANES_H
@@ -30,20 +30,24 @@ typedef struct lane_case {
     braid_tensor in[LANES_SETS][LANES_IN]; /* of one lane; the caller's */
     uint64_t state;                        /* of what is drawn */
     bool dense;                            /* no gaps between lanes, no buffers of ours */
-    unsigned long long runs, lanes, unlike; /* counted; unlike: refused, as the lanes' outputs have unlike shapes */
+    unsigned long long runs, lanes, unlike, failing; /* counted; unlike: refused, as the lanes' outputs have unlike
+                                                        shapes; failing: runs in which some lanes failed */
     char what[900];                        /* what is wrong */
     /* filled by lanes_share */
     bool shared[LANES_IN];
-    int shared_set[LANES_IN], usable[LANES_SETS], n_usable;
-    braid_status refused; /* of the last data set that a run alone refused */
+    int shared_set[LANES_IN], usable[LANES_SETS], n_usable, bad[LANES_SETS], n_bad; /* bad: INDEX */
     braid_tensor alone[LANES_SETS][LANES_OUT];
 } lane_case;
 
 typedef struct lane_run {
     uint32_t lanes;
     int set[LANES_MOST];
+    bool fails[LANES_MOST]; /* the lane's set is a bad one */
+    uint32_t first;         /* lane whose outputs tell the forms */
     uint8_t *packed[LANES_IN]; /* per-lane inputs as given */
     uint8_t *own[LANES_OUT];   /* our buffers */
+    size_t own_stride[LANES_OUT];
+    void *lists[LANES_IN + LANES_OUT][LANES_MOST]; /* BRAID_TENSOR_LANES */
     braid_tensor in[LANES_IN], out[LANES_OUT];
 } lane_run;
 
@@ -80,7 +84,7 @@ static inline bool lanes_alone(lane_case *c, int set) {
     for (size_t i = 0; i < c->n_in; i++) in[i] = *lanes_input(c, i, set);
     braid_status status = braid_session_run(c->session, 1, in, c->n_in, c->alone[set], c->n_out, &err);
     if (status == BRAID_OK) c->usable[c->n_usable++] = set;
-    else c->refused = status;
+    else if (status == BRAID_INDEX) c->bad[c->n_bad++] = set;
     bool broken = status == BRAID_INTERNAL || status == BRAID_DEVICE_LOST || status == BRAID_TIMEOUT;
     return !broken || lanes_wrong(c, "a run alone: %s", err.message);
 }
@@ -88,7 +92,7 @@ static inline bool lanes_alone(lane_case *c, int set) {
 /* Runs every data set alone, with what is shared as it stands in c->shared and c->shared_set. */
 static inline bool lanes_prepare(lane_case *c) {
     lanes_end(c);
-    c->n_usable = 0;
+    c->n_usable = c->n_bad = 0;
     for (int k = 0; k < c->n_sets; k++)
         if (!lanes_alone(c, k)) return false;
     return true;
@@ -107,6 +111,15 @@ static inline size_t lanes_gap(lane_case *c, braid_type type) {
     return c->dense || lanes_draw(c, 100) < 50 ? 0 : braid_type_bytes(type) * lanes_draw(c, LANES_GAP);
 }
 
+/* The same lanes as a list of buffers. */
+static inline void lanes_as_list(braid_tensor *b, uint8_t *at, size_t one, size_t stride, uint32_t lanes, void **list) {
+    for (uint32_t lane = 0; lane < lanes; lane++) list[lane] = at + lane * stride;
+    b->data = list;
+    b->bytes = one;
+    b->lane_stride = 0;
+    b->flags = BRAID_TENSOR_LANES;
+}
+
 /* Lanes one behind the other with a gap between them. */
 static inline void lanes_pack_input(lane_case *c, lane_run *r, size_t i) {
     braid_tensor *b = &r->in[i];
@@ -123,16 +136,18 @@ static inline void lanes_pack_input(lane_case *c, lane_run *r, size_t i) {
     b->data = at;
     b->bytes = stride * r->lanes;
     b->lane_stride = stride == one && lanes_draw(c, 2) ? 0 : stride;
+    if (!c->dense && lanes_draw(c, 5) == 0) lanes_as_list(b, at, one, stride, r->lanes, r->lists[i]);
 }
 
 /* A third of the outputs go to buffers of ours, with gaps that must stay as they are. */
 static inline void lanes_pack_output(lane_case *c, lane_run *r, size_t i) {
-    const braid_tensor *alone = &c->alone[r->set[0]][i];
+    const braid_tensor *alone = &c->alone[r->set[r->first]][i];
     if (c->dense || lanes_draw(c, 3)) return;
-    size_t stride = alone->bytes + lanes_gap(c, alone->type);
+    size_t stride = r->own_stride[i] = alone->bytes + lanes_gap(c, alone->type);
     r->own[i] = malloc(stride * r->lanes + 1);
     memset(r->own[i], 0xa5, stride * r->lanes + 1);
     r->out[i] = (braid_tensor){.data = r->own[i], .bytes = stride * r->lanes, .lane_stride = stride};
+    if (lanes_draw(c, 3) == 0) lanes_as_list(&r->out[i], r->own[i], alone->bytes, stride, r->lanes, r->lists[LANES_IN + i]);
 }
 
 static inline bool lanes_same_form(const braid_tensor *a, const braid_tensor *b) {
@@ -140,37 +155,62 @@ static inline bool lanes_same_form(const braid_tensor *a, const braid_tensor *b)
 }
 
 static inline bool lanes_alike(const lane_case *c, const lane_run *r) {
-    for (uint32_t lane = 1; lane < r->lanes; lane++)
-        for (size_t i = 0; i < c->n_out; i++)
-            if (!lanes_same_form(&c->alone[r->set[0]][i], &c->alone[r->set[lane]][i])) return false;
+    for (uint32_t lane = 0; lane < r->lanes; lane++)
+        for (size_t i = 0; !r->fails[lane] && i < c->n_out; i++)
+            if (!lanes_same_form(&c->alone[r->set[r->first]][i], &c->alone[r->set[lane]][i])) return false;
     return true;
 }
 
 static inline bool lanes_check_output(lane_case *c, const lane_run *r, size_t i) {
-    const braid_tensor *out = &r->out[i];
-    size_t stride = r->lanes > 1 ? out->lane_stride : 0;
+    const braid_tensor *out = &r->out[i], *form = &c->alone[r->set[r->first]][i];
+    size_t stride = r->own[i] ? r->own_stride[i] : r->lanes > 1 ? out->lane_stride : 0;
+    if (!lanes_same_form(out, form)) return lanes_wrong(c, "%u lanes: output %zu has another form", r->lanes, i);
     for (uint32_t lane = 0; lane < r->lanes; lane++) {
-        const braid_tensor *want = &c->alone[r->set[lane]][i];
-        const uint8_t *got = (const uint8_t *)out->data + lane * stride;
-        if (!lanes_same_form(out, want)) return lanes_wrong(c, "%u lanes: output %zu has another form", r->lanes, i);
-        for (size_t k = 0; k < want->bytes; k++)
-            if (got[k] != ((const uint8_t *)want->data)[k])
+        const uint8_t *want = c->alone[r->set[lane]][i].data;
+        const uint8_t *got = (const uint8_t *)(r->own[i] ? r->own[i] : out->data) + lane * stride;
+        for (size_t k = 0; k < form->bytes; k++)
+            if (got[k] != (r->fails[lane] ? 0 : want[k]))
                 return lanes_wrong(c, "%u lanes: output %zu of lane %u differs from a run alone at byte %zu", r->lanes, i, lane, k);
-        for (size_t k = want->bytes; r->own[i] && lane + 1 < r->lanes && k < stride; k++)
+        for (size_t k = form->bytes; r->own[i] && lane + 1 < r->lanes && k < stride; k++)
             if (got[k] != 0xa5) return lanes_wrong(c, "%u lanes: wrote into the gap behind lane %u of output %zu", r->lanes, lane, i);
     }
     return true;
 }
 
+static inline bool lanes_check_failed(lane_case *c, const lane_run *r, braid_status status, const char *message) {
+    char prefix[32];
+    uint32_t first = 0;
+    while (first < r->lanes && !r->fails[first]) first++;
+    if (first == r->lanes) return status == BRAID_OK || lanes_wrong(c, "%u lanes: %s", r->lanes, message);
+    c->failing++;
+    snprintf(prefix, sizeof prefix, "lane %u: ", first);
+    if (status != BRAID_INDEX || strncmp(message, prefix, strlen(prefix)) != 0)
+        return lanes_wrong(c, "%u lanes, an index out of range in lane %u: %s", r->lanes, first, status ? message : "accepted");
+    for (uint32_t lane = 0; lane < r->lanes; lane++)
+        if (braid_session_lane_status(c->session, lane) != (r->fails[lane] ? BRAID_INDEX : BRAID_OK))
+            return lanes_wrong(c, "%u lanes: the status of lane %u is wrong", r->lanes, lane);
+    return true;
+}
+
 static inline bool lanes_judge(lane_case *c, const lane_run *r, bool alike, braid_status status, const char *message) {
-    bool refused = status == BRAID_SHAPE || status == BRAID_UNSUPPORTED;
+    bool refused = status == BRAID_SHAPE || status == BRAID_UNSUPPORTED || status == BRAID_INDEX;
     if (!alike) c->unlike++;
     if (!alike && !refused) return lanes_wrong(c, "%u lanes of unlike shapes: %s", r->lanes, status ? message : "accepted");
     if (!alike) return true;
-    if (status != BRAID_OK) return lanes_wrong(c, "%u lanes: %s", r->lanes, message);
+    if (!lanes_check_failed(c, r, status, message)) return false;
     for (size_t i = 0; i < c->n_out; i++)
         if (!lanes_check_output(c, r, i)) return false;
     return true;
+}
+
+/* Which data set each lane has. At least one lane is good. */
+static inline void lanes_draw_sets(lane_case *c, lane_run *r) {
+    bool some = c->n_bad && lanes_draw(c, 4) == 0;
+    r->first = lanes_draw(c, r->lanes);
+    for (uint32_t lane = 0; lane < r->lanes; lane++) {
+        r->fails[lane] = some && lane != r->first && lanes_draw(c, 3) == 0;
+        r->set[lane] = r->fails[lane] ? c->bad[lanes_draw(c, (uint32_t)c->n_bad)] : c->usable[lanes_draw(c, (uint32_t)c->n_usable)];
+    }
 }
 
 /* One run. True: as it should be, or there is no data set to run with. */
@@ -182,7 +222,7 @@ static inline bool lanes_run(lane_case *c, uint32_t lanes) {
         return true;
     }
     r->lanes = lanes;
-    for (uint32_t lane = 0; lane < lanes; lane++) r->set[lane] = c->usable[lanes_draw(c, (uint32_t)c->n_usable)];
+    lanes_draw_sets(c, r);
     for (size_t i = 0; i < c->n_in; i++) lanes_pack_input(c, r, i);
     bool alike = lanes_alike(c, r);
     for (size_t i = 0; alike && i < c->n_out; i++) lanes_pack_output(c, r, i);

@@ -280,9 +280,10 @@ typedef struct braid_tensor {
 
 /* Runs `lanes` independent inferences at once, 1 <= lanes <= lanes_max: output lane i is what the model makes of input
    lane i, bit for bit what a run of that lane alone gives. A tensor's dims are those of one lane; its lanes lie
-   lane_stride bytes apart (0: one behind the other), or are one and the same with BRAID_TENSOR_SHARED, or have a buffer
-   each with BRAID_TENSOR_LANES (outputs too; those are never allocated by braid, and lane_stride is 0). Inputs are
-   matched by name; every model input is needed. Any of the session's outputs may be asked for.
+   lane_stride bytes apart (a multiple of the element's size; 0: one behind the other), or are one and the same with
+   BRAID_TENSOR_SHARED, or have a buffer each with BRAID_TENSOR_LANES (outputs too; those are never allocated by braid,
+   and lane_stride is 0). No two lanes of outputs may share a byte. Inputs are matched by name; every model input is
+   needed. Any of the session's outputs may be asked for.
 
    A lane whose data the model cannot take (INDEX: an index out of range) fails alone. The call then returns the status
    of the first lane that failed, with its number in the message, and yet delivers every output, OWNED ones too: the

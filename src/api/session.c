@@ -214,6 +214,14 @@ static braid_status check_input(const braid_session *s, int64_t *symbols, int32_
     return BRAID_OK;
 }
 
+/* Lanes begin at whole elements. */
+static braid_status check_stride(const char *what, const char *name, size_t stride, braid_type type, braid_error *err) {
+    size_t element = braid_type_bytes(type);
+    if (element < 2 || stride % element == 0) return BRAID_OK;
+    return error_set(err, BRAID_ARGUMENT, "%s '%s': lane stride %zu is no multiple of an element's %zu bytes", what, name,
+                     stride, element);
+}
+
 /* A list of buffers, one for each lane, of the `bytes` that the tensor states. */
 static braid_status check_list(const braid_session *s, const char *what, const char *name, const braid_tensor *t,
                                size_t needed, braid_error *err) {
@@ -253,6 +261,7 @@ static braid_status input_place(const braid_session *s, int32_t i, const braid_t
     size_t stride = s->lanes == 1 || (t->flags & BRAID_TENSOR_SHARED) ? 0 : t->lane_stride ? t->lane_stride : h->bytes;
     size_t needed = h->bytes;
     if (!list) TRY(input_extent(s, name, stride, h->bytes, &needed, err));
+    TRY(check_stride("input", name, stride, t->type, err));
     if (t->bytes < needed)
         return error_set(err, BRAID_SHAPE, "input '%s': %zu bytes, its shape needs %zu", name, t->bytes, needed);
     if (h->bytes && !t->data) return error_set(err, BRAID_ARGUMENT, "input '%s': no data", name);
@@ -325,6 +334,7 @@ static braid_status make_room(const braid_session *s, braid_tensor *to, size_t n
     } else {
         if (stride < needed)
             return error_set(err, BRAID_ARGUMENT, "output '%s': lane stride %zu, a lane has %zu bytes", to->name, stride, needed);
+        if (s->lanes > 1) TRY(check_stride("output", to->name, stride, to->type, err));
         if (!size_mul(stride, s->lanes - 1, &whole) || !size_add(whole, needed, &whole)) return error_memory(err);
     }
     if (!to->data) {
@@ -337,29 +347,34 @@ static braid_status make_room(const braid_session *s, braid_tensor *to, size_t n
     return BRAID_OK;
 }
 
-static braid_status deliver(braid_session *s, int32_t i, place *from, braid_tensor *to, arena *memory,
-                            braid_error *err) {
+/* Fills in what the output is and makes room for it; strings are delivered at once. */
+static braid_status prepare_output(braid_session *s, int32_t i, place *from, braid_tensor *to, size_t *lane_bytes,
+                                   arena *memory, braid_error *err) {
     to->name = s->base->output_names[i];
+    *lane_bytes = 0;
     TRY(place_to_host(s, &from->host->type, from, memory, err));
     const tensor *t = from->host;
-    size_t needed = t->bytes;
     to->type = t->type.type;
     to->rank = t->type.rank;
     memcpy(to->dims, t->type.dims, sizeof to->dims);
     if (t->type.type == BRAID_STRING && (s->lanes > 1 || (to->flags & BRAID_TENSOR_LANES)))
         return error_set(err, BRAID_UNSUPPORTED, "output '%s': strings in several lanes", to->name);
     if (t->type.type == BRAID_STRING) return copy_strings(t, to, err);
-    tensor_type_bytes(&t->type, &needed);
-    bool list = to->flags & BRAID_TENSOR_LANES;
-    size_t stride = to->data && to->lane_stride ? to->lane_stride : needed;
-    TRY(make_room(s, to, needed, stride, err));
-    for (uint32_t lane = 0; needed && lane < s->lanes; lane++) {
-        uint8_t *at = list ? ((void *const *)to->data)[lane] : (uint8_t *)to->data + lane * stride;
-        if (lane_good(s, lane)) memcpy(at, place_lane(from, lane), needed);
-        else memset(at, 0, needed);
-    }
-    to->lane_stride = s->lanes > 1 && !list ? stride : 0;
+    *lane_bytes = t->bytes;
+    tensor_type_bytes(&t->type, lane_bytes);
+    size_t stride = to->data && to->lane_stride ? to->lane_stride : *lane_bytes;
+    TRY(make_room(s, to, *lane_bytes, stride, err));
+    to->lane_stride = s->lanes > 1 && !(to->flags & BRAID_TENSOR_LANES) ? stride : 0;
     return BRAID_OK;
+}
+
+static void deliver(const braid_session *s, const place *from, const braid_tensor *to, size_t lane_bytes) {
+    bool list = to->flags & BRAID_TENSOR_LANES;
+    for (uint32_t lane = 0; lane_bytes && lane < s->lanes; lane++) {
+        uint8_t *at = list ? ((void *const *)to->data)[lane] : (uint8_t *)to->data + lane * to->lane_stride;
+        if (lane_good(s, lane)) memcpy(at, place_lane(from, lane), lane_bytes);
+        else memset(at, 0, lane_bytes);
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------------- run */
@@ -369,7 +384,8 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
     place *inputs = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *inputs);
     place *outputs = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *outputs);
     int32_t *wanted = arena_array(memory, n_out + 1, sizeof *wanted);
-    if (!inputs || !outputs || !wanted) return error_memory(err);
+    size_t *lane_bytes = arena_array(memory, n_out + 1, sizeof *lane_bytes);
+    if (!inputs || !outputs || !wanted || !lane_bytes) return error_memory(err);
     TRY(lanes_begin(s, err));
     TRY(session_inputs(s, in, n_in, inputs, memory, err));
     for (size_t k = 0; k < n_out; k++) TRY(find_output(s, &out[k], k, &wanted[k], err));
@@ -379,7 +395,10 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
     TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
     if (st->rest && s->lanes > 1) TRY(lanes_run_serial(s, inputs, outputs, memory, err));
     else TRY(stage_run(s, st, inputs, outputs, memory, err));
-    for (size_t k = 0; k < n_out; k++) TRY(deliver(s, wanted[k], &outputs[wanted[k]], &out[k], memory, err));
+    for (size_t k = 0; k < n_out; k++)
+        TRY(prepare_output(s, wanted[k], &outputs[wanted[k]], &out[k], &lane_bytes[k], memory, err));
+    TRY(outputs_apart(s, out, lane_bytes, n_out, memory, err));
+    for (size_t k = 0; k < n_out; k++) deliver(s, &outputs[wanted[k]], &out[k], lane_bytes[k]);
     return BRAID_OK;
 }
 

@@ -163,6 +163,10 @@ braid_status lanes_run_serial(braid_session *, const place *inputs, place *outpu
 braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,
                              braid_error *err);
 
+/* overlap.c: ARGUMENT where two lanes of the outputs' buffers share a byte. out[] is filled in; lane_bytes[] by output. */
+braid_status outputs_apart(const braid_session *, const braid_tensor *out, const size_t *lane_bytes, size_t n_out,
+                           arena *memory, braid_error *err);
+
 /* ---- stage.c */
 /* Finds or makes the stage of `cache` for graph g with these inputs. baked: small integer inputs count as constants. */
 braid_status stage_get(braid_session *, stage_cache *, const graph *g, const place *in, bool baked, stage **out,

@@ -8,7 +8,7 @@
 enum { SETS = 5, LANES_LIMIT = 70, CHOICES = 3 };
 
 /* Another content for an input: elements drawn from those it has, so that most indices stay indices; real numbers
-   shrunk; few integers (a size, an axis, a shape) sometimes others. */
+   shrunk; few integers (a size, an axis, a shape) sometimes others, and rarely one far out of every range. */
 static const tensor *another_set(draft *d, const tensor *t) {
     tensor *copy = NULL;
     int64_t count = 0;
@@ -21,6 +21,8 @@ static const tensor *another_set(draft *d, const tensor *t) {
         if (!type_is_float(type)) element_set_i64(type, copy->data, i, element_i64(type, t->data, from) + other);
         else element_set_f64(type, copy->data, i, element_f64(type, t->data, from) * (chance(d, 50) ? 1 : 0.25 + 0.75 * uniform(d)));
     }
+    if (count && (type == BRAID_INT64 || type == BRAID_INT32) && chance(d, 8))
+        element_set_i64(type, copy->data, (int64_t)draw(d, (uint32_t)count), chance(d, 50) ? 100000 : -100000);
     return copy;
 }
 
@@ -90,5 +92,6 @@ bool lanes_try(draft *d, braid_device *device, int runs, lanes_total *total, fin
     total->runs += c.runs;
     total->lanes += c.lanes;
     total->unlike += c.unlike;
+    total->failing += c.failing;
     return !good && finding_set(f, -1, "%s", c.what);
 }

@@ -126,7 +126,7 @@ static void run_source(const char *source, const braid_model *model, double lo, 
     for (int32_t i = 0; i < g->n_inputs; i++) free(in[i].data);
 }
 
-/* Tells whether a run delivered. */
+/* Tells whether there were data that it takes. */
 static bool run_text(const char *source, double lo, double hi) {
     braid_error err = {0};
     unsigned long long before = ops_lane_runs;
