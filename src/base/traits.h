@@ -18,6 +18,11 @@ typedef struct device_traits {
     uint32_t max_groups;      /* smallest of the x, y, z limits */
     uint32_t cores;           /* workgroups that run at once, estimated */
     uint64_t max_buffer;      /* bytes */
+    /* Measured figures for the planner's cost model (plan/cost.c), 0: unknown. They choose schedules, nothing else. */
+    uint32_t barrier_ns;  /* what a barrier between waves takes */
+    uint32_t dispatch_ns; /* what each dispatch of a wave adds */
+    uint32_t bandwidth;   /* GB/s, read and written together */
+    uint32_t flop_rate;   /* GFLOP/s, float32 */
 } device_traits;
 
 #endif

@@ -5,8 +5,8 @@
  * intervals are disjoint. Since waves are separated by barriers anyway, reuse never costs parallelism. (Reuse by list
  * order instead, as a total order of steps suggests, would put a dependency between steps of one wave.)
  *
- * Greedy first fit in several orders (largest first, longest-lived first, as they come); the best is kept. The lower
- * bound is the largest sum of bytes alive in one wave.
+ * Greedy first fit in several orders (largest first, longest-lived first, as they come); the best is kept and repaired:
+ * the storage that sticks out is placed earlier, and all again. The lower bound is the largest sum of bytes alive in one wave.
  *
  * Who may be in the way of a storage is found in one of two ways, whichever is cheaper: lists by wave of the short-lived
  * storages placed so far, with the long-lived ones apart, or the list of all of them by offset.
@@ -17,7 +17,7 @@
 
 enum { GUARD_BYTES = 4096 };
 
-enum { LIFE_SHORT = 32 /* waves */ };
+enum { LIFE_SHORT = 32 /* waves */, TRIES_MOST = 100, TRIES_WORK = 200000 /* storages placed */ };
 
 typedef struct cell {
     int32_t item, next;
@@ -55,6 +55,13 @@ static int by_life(const void *x, const void *y, void *user) {
     int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
     int32_t la = p->storages[a].last - p->storages[a].first, lb = p->storages[b].last - p->storages[b].first;
     return la != lb ? (la > lb ? -1 : 1) : by_size(x, y, user);
+}
+
+static int by_area(const void *x, const void *y, void *user) {
+    const plan *p = user;
+    const storage *a = &p->storages[*(const int32_t *)x], *b = &p->storages[*(const int32_t *)y];
+    double sa = (double)a->stride * (a->last - a->first + 1), sb = (double)b->stride * (b->last - b->first + 1);
+    return sa > sb ? -1 : sa < sb ? 1 : by_size(x, y, user);
 }
 
 static int by_start(const void *x, const void *y, void *user) {
@@ -213,16 +220,47 @@ static braid_status lower_bound(plan *p, braid_error *err) {
     return BRAID_OK;
 }
 
-/* Fills *best with the best of several orders. */
-static braid_status place_all(const plan *p, arena *memory, const int32_t *items, int32_t n, placement *best,
+static braid_status place_in_order(const plan *p, arena *memory, const int32_t *items, int32_t n, placement *out,
+                                   const plan_options *options, braid_error *err) {
+    TRY(placement_new(p, memory, items, n, out, err));
+    for (int32_t i = 0; i < n; i++) place_one(p, out, out->items[i], options);
+    for (int32_t b = 0; b < out->n_blocks; b++) out->total += out->block_bytes[b];
+    return BRAID_OK;
+}
+
+/* The storage that reaches furthest is placed earlier: right behind those that were in nobody's way so far. */
+static void promote(const plan *p, const placement *r, int32_t *order, int32_t *promoted, const plan_options *options) {
+    int32_t top = 0;
+    uint64_t reach = 0;
+    for (int32_t i = 0; i < r->n; i++) {
+        uint64_t end = r->offsets[order[i]] + footprint(&p->storages[order[i]], options);
+        if (end <= reach) continue;
+        reach = end;
+        top = i;
+    }
+    int32_t item = order[top], to = top < *promoted ? 0 : *promoted;
+    if (top >= *promoted) ++*promoted;
+    memmove(order + to + 1, order + to, (size_t)(top - to) * sizeof *order);
+    order[to] = item;
+}
+
+/* Fills *best with the best of several orders, and of what becomes of that one when what sticks out goes first. */
+static braid_status place_all(const plan *p, arena *memory, int32_t *items, int32_t n, placement *best,
                               const plan_options *options, braid_error *err) {
-    int (*const orders[])(const void *, const void *, void *) = {by_size, by_life, by_start};
+    int (*const orders[])(const void *, const void *, void *) = {by_size, by_life, by_area, by_start};
+    placement r;
     for (size_t o = 0; o < COUNT_OF(orders) && best->total > p->arena_bound; o++) {
-        placement r;
-        TRY(placement_new(p, memory, items, n, &r, err));
-        qsort_r(r.items, (size_t)n, sizeof *r.items, orders[o], (void *)p);
-        for (int32_t i = 0; i < n; i++) place_one(p, &r, r.items[i], options);
-        for (int32_t b = 0; b < r.n_blocks; b++) r.total += r.block_bytes[b];
+        qsort_r(items, (size_t)n, sizeof *items, orders[o], (void *)p);
+        TRY(place_in_order(p, memory, items, n, &r, options, err));
+        if (r.total < best->total) *best = r;
+    }
+    if (options->redzone || n == 0) return BRAID_OK;
+    r = *best;
+    memcpy(items, best->items, (size_t)n * sizeof *items);
+    int32_t promoted = 0;
+    for (int32_t i = 0; i < TRIES_MOST && i < TRIES_WORK / n && best->total > p->arena_bound; i++) {
+        promote(p, &r, items, &promoted, options);
+        TRY(place_in_order(p, memory, items, n, &r, options, err));
         if (r.total < best->total) *best = r;
     }
     return BRAID_OK;

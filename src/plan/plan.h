@@ -66,12 +66,14 @@ typedef struct plan {
     storage *storages;
     step **steps;
     int32_t *wave;  /* of each step */
+    double *alone_ns; /* of each step: estimate of its time with the device to itself */
     int32_t *pipeline, n_pipelines; /* of each step: steps with the same kernel and constants share a number */
     int32_t *order; /* steps by dispatch */
     plan_dispatch *dispatches;
     uint64_t *block_bytes; /* of one lane */
     int32_t *outputs;      /* storages of kind OUTPUT */
     uint64_t arena_bytes, arena_bound, const_bytes;
+    double time_ns; /* estimate of a run, all lanes */
     uint8_t *rows;
     uint64_t rows_bytes;
     int32_t *constants, n_constants, cap_constants; /* while lowering: operators' tables by content */

@@ -1,38 +1,45 @@
 /*
  * waves.c: when each step runs, and which steps share a dispatch.
  *
- * A step's wave is one more than the last wave that holds a step it must wait for. On current GPUs every barrier drains
- * the queue, so a schedule is a row of waves with one barrier between; the number of waves is the longest dependency
- * chain, the least there can be. Within a wave, steps with the same kernel and constants become rows of one dispatch.
+ * On current GPUs every barrier drains the queue, so a schedule is a row of waves with one barrier between (schedule.c).
+ * Within a wave, steps with the same kernel and constants become rows of one dispatch; long ones come first.
  * BRAID_SCHEDULE_SERIAL gives every step a wave, in the order of lowering; UNMERGED every step a dispatch.
  */
 #include "plan/waves.h"
 
 #include <stdlib.h>
 
-static braid_status schedule(plan *p, braid_error *err) {
-    arena *memory = arena_new();
-    links l;
-    braid_status status = memory ? links_make(p, memory, &l, err) : error_memory(err);
-    int32_t *wave = status == BRAID_OK ? arena_array(memory, (size_t)l.n + 1, sizeof *wave) : NULL;
-    if (status == BRAID_OK && (!wave || !(p->wave = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->wave))))
-        status = error_memory(err);
-    for (int32_t i = 0; status == BRAID_OK && i < l.n; i++) {
-        int32_t id = l.order[i], last = -1; /* a join's "wave" is that of the last step in it */
-        for (int32_t k = l.first[id]; k < l.first[id + 1]; k++) last = wave[l.before[k]] > last ? wave[l.before[k]] : last;
-        wave[id] = id < p->n_steps ? last + 1 : last;
-        if (id < p->n_steps) p->wave[id] = wave[id];
-        if (wave[id] >= p->n_waves) p->n_waves = wave[id] + 1;
-    }
-    arena_free(memory);
-    return status;
+static void schedule_serial(const plan *p, schedule *out) {
+    for (int32_t i = 0; i < p->n_steps; i++) out->wave[i] = i;
+    out->n_waves = p->n_steps;
 }
 
-static braid_status schedule_serial(plan *p, braid_error *err) {
-    if (!(p->wave = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->wave))) return error_memory(err);
-    for (int32_t i = 0; i < p->n_steps; i++) p->wave[i] = i;
-    p->n_waves = p->n_steps;
-    return BRAID_OK;
+static braid_status schedule_with(plan *p, const plan_options *options, arena *memory, braid_error *err) {
+    links l;
+    costs c;
+    schedule best = {.wave = arena_array(memory, (size_t)p->n_steps + 1, sizeof *best.wave)};
+    if (!best.wave) return error_memory(err);
+    TRY(costs_make(p, memory, &c, err));
+    if (options->schedule == BRAID_SCHEDULE_SERIAL) {
+        schedule_serial(p, &best);
+        TRY(schedule_rate(p, &c, &best, err));
+    } else {
+        TRY(links_make(p, memory, &l, err));
+        TRY(schedule_make(p, &l, &c, options, memory, &best, err));
+    }
+    p->n_waves = best.n_waves;
+    p->time_ns = best.time;
+    p->wave = arena_copy(p->memory, best.wave, ((size_t)p->n_steps + 1) * sizeof *p->wave);
+    p->alone_ns = arena_copy(p->memory, c.alone, ((size_t)p->n_steps + 1) * sizeof *p->alone_ns);
+    return p->wave && p->alone_ns ? BRAID_OK : error_memory(err);
+}
+
+static braid_status schedule_waves(plan *p, const plan_options *options, braid_error *err) {
+    arena *memory = arena_new();
+    if (!memory) return error_memory(err);
+    braid_status status = schedule_with(p, options, memory, err);
+    arena_free(memory);
+    return status;
 }
 
 static void mark_lifetimes(plan *p) {
@@ -77,12 +84,38 @@ static braid_status number_pipelines(plan *p, braid_error *err) {
     return BRAID_OK;
 }
 
+typedef struct sorting {
+    const plan *p;
+    double *longest; /* of each step: the longest alone of its pipeline in its wave; 0 at first */
+} sorting;
+
+/* By wave; in it what takes longest first, so that nothing long starts last; steps of one pipeline together. */
 static int by_wave_and_pipeline(const void *x, const void *y, void *user) {
-    const plan *p = user;
+    const sorting *q = user;
+    const plan *p = q->p;
     int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
     if (p->wave[a] != p->wave[b]) return p->wave[a] < p->wave[b] ? -1 : 1;
+    if (q->longest[a] > q->longest[b]) return -1;
+    if (q->longest[a] < q->longest[b]) return 1;
     if (p->pipeline[a] != p->pipeline[b]) return p->pipeline[a] < p->pipeline[b] ? -1 : 1;
+    if (p->alone_ns[a] > p->alone_ns[b]) return -1;
+    if (p->alone_ns[a] < p->alone_ns[b]) return 1;
     return a < b ? -1 : a > b;
+}
+
+static braid_status sort_steps(plan *p, braid_error *err) {
+    sorting q = {p, arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *q.longest)};
+    if (!(p->order = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->order)) || !q.longest)
+        return error_memory(err);
+    for (int32_t i = 0; i < p->n_steps; i++) p->order[i] = i;
+    qsort_r(p->order, (size_t)p->n_steps, sizeof *p->order, by_wave_and_pipeline, &q);
+    for (int32_t i = 0, head = -1; i < p->n_steps; i++) {
+        int32_t id = p->order[i];
+        if (head < 0 || p->wave[id] != p->wave[head] || p->pipeline[id] != p->pipeline[head]) head = id;
+        q.longest[id] = p->alone_ns[head]; /* the first of its pipeline is the longest */
+    }
+    qsort_r(p->order, (size_t)p->n_steps, sizeof *p->order, by_wave_and_pipeline, &q);
+    return BRAID_OK;
 }
 
 static void reverse(int32_t *items, int32_t n) {
@@ -122,11 +155,9 @@ static uint32_t equal_tiles(const plan *p, const plan_dispatch *d) {
 
 static braid_status group(plan *p, const plan_options *options, braid_error *err) {
     bool merge = options->schedule == BRAID_SCHEDULE_DEFAULT;
-    p->order = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->order);
     p->dispatches = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->dispatches);
-    if (!p->order || !p->dispatches) return error_memory(err);
-    for (int32_t i = 0; i < p->n_steps; i++) p->order[i] = i;
-    qsort_r(p->order, (size_t)p->n_steps, sizeof *p->order, by_wave_and_pipeline, p);
+    if (!p->dispatches) return error_memory(err);
+    TRY(sort_steps(p, err));
     if (options->shuffle) reverse_waves(p);
     for (int32_t i = 0, end; i < p->n_steps; i = end) {
         plan_dispatch *d = &p->dispatches[p->n_dispatches++];
@@ -146,8 +177,8 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
 }
 
 braid_status plan_waves(plan *p, const plan_options *options, braid_error *err) {
-    TRY(options->schedule == BRAID_SCHEDULE_SERIAL ? schedule_serial(p, err) : schedule(p, err));
-    mark_lifetimes(p);
     TRY(number_pipelines(p, err));
+    TRY(schedule_waves(p, options, err));
+    mark_lifetimes(p);
     return group(p, options, err);
 }

@@ -17,7 +17,38 @@ typedef struct links {
     int32_t *before;
 } links;
 
+/* Times are in ns. */
+typedef struct costs {
+    double *alone, *work; /* of each step */
+    double barrier, dispatch;
+} costs;
+
+typedef struct schedule {
+    int32_t *wave; /* of each step */
+    int32_t n_waves;
+    double time, score; /* estimate; with a price on bytes */
+    uint64_t bytes; /* of the arena alive at once, one lane */
+} schedule;
+
+typedef struct scheduler {
+    const plan *p;
+    const links *l;
+    links after;    /* the same edges the other way round: `before` lists those that wait for the node */
+    int32_t *depth; /* of each node: steps in the longest chain behind it */
+    const costs *costs;
+    uint64_t soon_bytes; /* of the schedule as soon as possible */
+} scheduler;
+
 /* depend.c. Everything lives in `memory`. */
 braid_status links_make(const plan *, arena *memory, links *out, braid_error *err);
+/* cost.c */
+braid_status costs_make(const plan *, arena *memory, costs *out, braid_error *err);
+/* Fills in time and bytes. */
+braid_status schedule_rate(const plan *, const costs *, schedule *, braid_error *err);
+/* schedule.c: the best schedule whose arena keeps to the limits of plan_options. */
+braid_status schedule_make(const plan *, const links *, const costs *, const plan_options *, arena *memory,
+                           schedule *out, braid_error *err);
+/* polish.c. lean: no tensor may live longer for it. */
+braid_status schedule_polish(const scheduler *, schedule *, bool lean, braid_error *err);
 
 #endif

@@ -103,8 +103,10 @@ static inline graph *plan_graph_make(arena *memory, uint64_t seed, int n) {
     *b = (plan_graph){.g = graph_new(memory, "random"), .r = {seed * 0x9e3779b97f4a7c15u + 1}};
     b->g->inputs = arena_array(memory, 4, sizeof *b->g->inputs);
     b->g->n_inputs = 4;
-    for (int i = 0; i < 2; i++)
-        plan_graph_keep(b, plan_graph_input(b, i, i ? "x1" : "x0", (tensor_type){BRAID_FLOAT32, 2, {8, 4}}), 8, 4);
+    for (int i = 0; i < 2; i++) {
+        int64_t cols = i ? 4 + 28 * (int64_t)(seed % 5) : 4;
+        plan_graph_keep(b, plan_graph_input(b, i, i ? "x1" : "x0", (tensor_type){BRAID_FLOAT32, 2, {8, cols}}), 8, cols);
+    }
     int32_t indices = plan_graph_input(b, 2, "indices", (tensor_type){BRAID_INT64, 2, {4, 4}});
     int32_t updates = plan_graph_input(b, 3, "updates", (tensor_type){BRAID_FLOAT32, 2, {4, 4}});
     while (b->g->n_nodes < n) plan_graph_step(b, indices, updates);

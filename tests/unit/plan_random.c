@@ -1,0 +1,100 @@
+/*
+ * plan_random.c: plans of random graphs of up to 500 nodes. The dependency graph says what looking at every pair of
+ * accesses says; the verifier accepts the plan; memory reuse adds no barrier; the arena is within a twentieth of its lower
+ * bound; waves, merging and order cost nothing by the planner's own estimate.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "plan/waves.h"
+#include "plan_graphs.h"
+
+enum { GRAPHS = 120, LANES = 3 };
+
+static const device_traits devices[] = {
+    {.subgroup = 32, .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535, .cores = 528,
+     .max_buffer = (uint64_t)1 << 32},
+    {.software = true, .subgroup = 8, .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535, .cores = 2,
+     .max_buffer = 1u << 30},
+    {.subgroup = 32, .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535, .cores = 64,
+     .max_buffer = (uint64_t)1 << 32, .barrier_ns = 100, .dispatch_ns = 5000, .bandwidth = 1, .flop_rate = 1}};
+
+static plan *make_plan(const graph *g, arena *memory, const device_traits *device, bool redzone, braid_schedule how) {
+    plan_options options = {.device = device, .redzone = redzone, .schedule = how};
+    braid_error err = {0};
+    plan *p;
+    if (plan_new(g, memory, &options, &p, &err) != BRAID_OK) fail_msg("%s", err.message);
+    for (int32_t i = 0; i < p->n_storages; i++)
+        if (p->storages[i].kind == STORAGE_CONST) p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
+    if (plan_encode(p, LANES, &err) != BRAID_OK || plan_verify(p, LANES, &err) != BRAID_OK) fail_msg("%s", err.message);
+    return p;
+}
+
+static bool must_wait(const plan *p, int32_t later, int32_t earlier) {
+    for (int i = 0; i < p->steps[later]->n_operands; i++)
+        for (int k = 0; k < p->steps[earlier]->n_operands; k++) {
+            const step_operand *a = &p->steps[later]->operands[i], *b = &p->steps[earlier]->operands[k];
+            int32_t root = plan_root(p, a->storage);
+            if (root != plan_root(p, b->storage) || !((a->access | b->access) & ACCESS_WRITE)) continue;
+            if (p->storages[root].kind == STORAGE_CONST || p->storages[root].kind == STORAGE_INPUT) continue;
+            if (a->access == ACCESS_WRITE && b->access == ACCESS_WRITE && p->steps[later]->node == p->steps[earlier]->node)
+                continue;
+            uint64_t begin = plan_offset(p, a->storage) + a->offset, other = plan_offset(p, b->storage) + b->offset;
+            if (begin < other + b->bytes && other < begin + a->bytes) return true;
+        }
+    return false;
+}
+
+/* Longest chains by links and by pairs. */
+static void check_links(const plan *p) {
+    arena *memory = arena_new();
+    links l;
+    assert_int_equal(links_make(p, memory, &l, NULL), BRAID_OK);
+    int32_t *wave = arena_array(memory, (size_t)l.n + 1, sizeof *wave);
+    int32_t *slow = arena_array(memory, (size_t)p->n_steps + 1, sizeof *slow);
+    for (int32_t i = 0; i < l.n; i++) {
+        int32_t id = l.order[i], last = -1;
+        for (int32_t k = l.first[id]; k < l.first[id + 1]; k++)
+            if (wave[l.before[k]] > last) last = wave[l.before[k]];
+        wave[id] = last + (id < p->n_steps);
+    }
+    for (int32_t i = 0; i < p->n_steps; i++)
+        for (int32_t k = 0; k < i; k++)
+            if (slow[k] >= slow[i] && must_wait(p, i, k)) slow[i] = slow[k] + 1;
+    for (int32_t i = 0; i < p->n_steps; i++) assert_int_equal(slow[i], wave[i]);
+    arena_free(memory);
+}
+
+static void check_graph(uint64_t seed, double *worst) {
+    arena *memory = arena_new();
+    graph *g = plan_graph_make(memory, seed, 50 + (int)(seed * 37 % 451));
+    for (size_t d = 0; d < COUNT_OF(devices); d++) {
+        plan *p = make_plan(g, memory, &devices[d], false, BRAID_SCHEDULE_DEFAULT);
+        plan *apart = make_plan(g, memory, &devices[d], true, BRAID_SCHEDULE_DEFAULT);
+        plan *serial = make_plan(g, memory, &devices[d], false, BRAID_SCHEDULE_SERIAL);
+        if (d == 0) check_links(p);
+        assert_int_equal(p->n_waves, apart->n_waves);
+        assert_memory_equal(p->wave, apart->wave, (size_t)p->n_steps * sizeof *p->wave);
+        assert_true(p->time_ns <= serial->time_ns);
+        double ratio = p->arena_bound ? (double)p->arena_bytes / (double)p->arena_bound : 1;
+        if (ratio > *worst) *worst = ratio;
+    }
+    arena_free(memory);
+}
+
+static void random_plans(void **state) {
+    (void)state;
+    double worst = 1;
+    for (uint64_t seed = 1; seed <= GRAPHS; seed++) check_graph(seed, &worst);
+    printf("%d graphs, arena at most %.4f of the bound\n", GRAPHS, worst);
+    assert_true(worst <= 1.05);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_plans)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
