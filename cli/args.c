@@ -76,6 +76,10 @@ static const row rows[] = {
     {"json", 0, NULL, ALL & ~(OPS | INFO | GRAPH), FLAG, AT(json), "print JSON"},
     {"dim", 0, "SYMBOL=V", PLANS, LIST, AT(dims), "value of a symbolic dimension"},
     {"shape", 0, "NAME=DIMS", PLANS, LIST, AT(shapes), "shape of an input, e.g. x=1,3,224,224"},
+    {"probe", 0, NULL, DEVICES, FLAG, AT(probe),
+     "measure what barriers, dispatches, copies and arithmetic take, once; kept in the cache folder,\n"
+     "where later commands find it and plan by it"},
+    {"again", 0, NULL, DEVICES, FLAG, AT(again), "measure even if there are figures"},
     {"device", 'd', "D", PLANS, TEXT, AT(device),
      "index, UUID or part of the name; host: the CPU reference, without Vulkan.\n"
      "default: the first GPU, else a software device"},
@@ -86,8 +90,8 @@ static const row rows[] = {
     {"validation", 0, NULL, PLANS, FLAG, AT(validation), "load the Khronos validation layer"},
     {"external-root", 0, "DIR", PLANS, TEXT, AT(external_root),
      "folder that external data may be read from (default: the model's)"},
-    {"cache-dir", 0, "DIR", PLANS, TEXT, AT(cache_dir), "pipeline cache (default: $XDG_CACHE_HOME/braid)"},
-    {"no-cache", 0, NULL, PLANS, FLAG, AT(no_cache), "neither read nor write the pipeline cache"},
+    {"cache-dir", 0, "DIR", PLANS | DEVICES, TEXT, AT(cache_dir), "pipeline cache (default: $XDG_CACHE_HOME/braid)"},
+    {"no-cache", 0, NULL, PLANS | DEVICES, FLAG, AT(no_cache), "neither read nor write the pipeline cache"},
     {"quiet", 'q', NULL, ALL, FLAG, AT(quiet), "no notes and no progress"},
     {"verbose", 'v', NULL, ALL, VERBOSE, AT(verbose), "more messages; twice for debugging"},
     {"help", 'h', NULL, ALL, HELP, 0, "this text"},

@@ -41,7 +41,7 @@ typedef struct cli_options {
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
     uint64_t seed;
-    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split, graph, plan, estimate, ablate, quiet;
+    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split, graph, plan, estimate, ablate, probe, again, quiet;
     int verbose;
 } cli_options;
 

@@ -41,6 +41,50 @@ static json_t *to_json(const braid_device_info *d) {
     return out;
 }
 
+/* ---- figures */
+
+typedef struct probed {
+    braid_device_rates rates;
+    bool measured;
+    braid_error err; /* OK: there are figures */
+} probed;
+
+static braid_status probe(const cli_options *o, const braid_device_info *d, probed *p) {
+    char uuid[40];
+    uuid_text(d->uuid, uuid);
+    cli_options chosen = *o;
+    engine e = {0};
+    chosen.device = uuid;
+    if (!d->usable) return cli_error(&p->err, BRAID_UNSUPPORTED, "the device is not usable");
+    cli_progress(o, "measuring %s", d->name);
+    braid_status status = engine_open(&e, &chosen, &p->err);
+    if (status == BRAID_OK) status = braid_device_probe(e.device, o->again, &p->rates, &p->measured, &p->err);
+    cli_progress_end();
+    engine_free(&e);
+    return status;
+}
+
+static void print_rates(const probed *p) {
+    const braid_device_rates *r = &p->rates;
+    if (p->err.status != BRAID_OK) {
+        printf("   no figures: %s\n", p->err.message);
+        return;
+    }
+    printf("   barrier     %10.2f us\n   dispatch    %10.2f us\n   submission  %10.2f us\n", r->barrier_ns / 1e3, r->dispatch_ns / 1e3,
+           r->submit_ns / 1e3);
+    printf("   memory      %10.1f GB/s\n   upload      %10.1f GB/s\n   download    %10.1f GB/s\n   float32     %10.1f GFLOP/s\n", r->memory_gbs,
+           r->upload_gbs, r->download_gbs, r->gflops);
+    printf("   %s\n", p->measured ? "measured now" : "kept from an earlier measurement");
+}
+
+static json_t *rates_json(const probed *p) {
+    const braid_device_rates *r = &p->rates;
+    if (p->err.status != BRAID_OK) return json_pack("{ss}", "error", p->err.message);
+    return json_pack("{sf sf sf sf sf sf sf sb}", "barrier_ns", r->barrier_ns, "dispatch_ns", r->dispatch_ns, "submit_ns",
+                     r->submit_ns, "memory_gbs", r->memory_gbs, "upload_gbs", r->upload_gbs, "download_gbs",
+                     r->download_gbs, "gflops", r->gflops, "measured", p->measured);
+}
+
 int cmd_devices(const cli_options *o) {
     braid_error err = {0};
     size_t count = 0;
@@ -54,10 +98,13 @@ int cmd_devices(const cli_options *o) {
     }
     json_t *all = json_array();
     for (size_t i = 0; i < count && i < room; i++) {
-        if (o->json)
-            json_array_append_new(all, to_json(&list[i]));
-        else
-            print_text(&list[i]);
+        probed p = {0};
+        json_t *object = o->json ? to_json(&list[i]) : NULL;
+        if (o->probe && probe(o, &list[i], &p) != BRAID_OK && list[i].usable) err = p.err;
+        if (object && o->probe) json_object_set_new(object, "rates", rates_json(&p));
+        if (object) json_array_append_new(all, object);
+        else print_text(&list[i]);
+        if (!object && o->probe) print_rates(&p);
     }
     if (o->json) {
         json_dumpf(all, stdout, JSON_INDENT(2));
@@ -65,5 +112,5 @@ int cmd_devices(const cli_options *o) {
     }
     json_decref(all);
     free(list);
-    return CLI_OK;
+    return err.status == BRAID_OK ? CLI_OK : cli_fail(&err);
 }

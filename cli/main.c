@@ -41,6 +41,7 @@ static const cli_command commands[] = {
      cmd_profile, PROFILE, 1, 1},
     {"devices", "", "list the Vulkan devices",
      "  braid devices\n"
+     "  braid devices --probe\n"
      "  braid devices --json\n",
      cmd_devices, DEVICES, 0, 0},
     {"ops", "", "list the supported operators",

@@ -159,6 +159,21 @@ BRAID_API braid_status braid_device_open(const braid_device_options *, braid_dev
 BRAID_API void braid_device_close(braid_device *);
 BRAID_API void braid_device_describe(const braid_device *, braid_device_info *out);
 
+/* What a device takes for things; the best of a few tries. */
+typedef struct braid_device_rates {
+    double barrier_ns;               /* a barrier between two waves */
+    double dispatch_ns;              /* one more dispatch in a wave */
+    double submit_ns;                /* a run of one small dispatch, as the host sees it */
+    double memory_gbs;               /* copying on the device: bytes read and written, GB/s */
+    double upload_gbs, download_gbs; /* copies from and to host memory, GB/s */
+    double gflops;                   /* float32 multiply-adds, each two operations */
+} braid_device_rates;
+/* Measures the device, or gives what an earlier call kept in the cache folder for this device and driver; `again` measures
+   in any case. Devices opened later plan by the figures: they choose schedules and never change a result. Takes about a
+   second, no dispatch longer than a few ms. *measured (may be NULL): whether this call measured. The host is UNSUPPORTED. */
+BRAID_API braid_status braid_device_probe(braid_device *, bool again, braid_device_rates *out, bool *measured,
+                                          braid_error *err);
+
 /* ------------------------------------------------------------------------------------------------- models */
 
 /* Signature of one model input or output. A dim is -1 where it is symbolic; its symbol then is in `symbols`. */

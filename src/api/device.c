@@ -60,3 +60,14 @@ void braid_device_describe(const braid_device *d, braid_device_info *out) {
     *out = (braid_device_info){.index = -1, .kind = BRAID_DEVICE_SOFTWARE, .name = "host", .driver = "CPU reference",
                                .usable = true};
 }
+
+braid_status braid_device_probe(braid_device *d, bool again, braid_device_rates *out, bool *measured, braid_error *err) {
+    error_clear(err);
+    if (!d || !out) return error_set(err, BRAID_ARGUMENT, "braid_device_probe: a pointer is NULL");
+    if (!d->gpu) return error_set(err, BRAID_UNSUPPORTED, "the host has no figures to measure");
+    bool ignored;
+    pthread_mutex_lock(&d->lock);
+    braid_status status = gpu_probe(d->gpu, again, out, measured ? measured : &ignored, err);
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}

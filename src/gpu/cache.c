@@ -125,7 +125,7 @@ static int open_temporary(const char *name) {
     return -1;
 }
 
-static bool write_file(const char *path, const cache_header *h, const void *data, size_t bytes) {
+static bool write_file(const char *path, const void *head, size_t head_bytes, const void *data, size_t bytes) {
     char name[4160];
     int n = snprintf(name, sizeof name, "%s.tmp", path);
     if (n < 0 || (size_t)n >= sizeof name) {
@@ -134,7 +134,7 @@ static bool write_file(const char *path, const cache_header *h, const void *data
     }
     int fd = open_temporary(name);
     if (fd < 0) return false;
-    bool ok = write_all(fd, h, sizeof *h) && write_all(fd, data, bytes) && fsync(fd) == 0 && rename(name, path) == 0;
+    bool ok = write_all(fd, head, head_bytes) && write_all(fd, data, bytes) && fsync(fd) == 0 && rename(name, path) == 0;
     int code = errno;
     if (!ok) unlink(name);
     close(fd); /* and with it the lock */
@@ -145,12 +145,17 @@ static bool write_file(const char *path, const cache_header *h, const void *data
 bool gpu_cache_write(const char *path, const gpu_cache_identity *identity, const void *data, size_t bytes,
                      const logger *log) {
     cache_header h = header_for(identity, data, bytes);
-    if (write_file(path, &h, data, bytes)) {
+    return gpu_cache_replace(path, &h, sizeof h, data, bytes, log);
+}
+
+bool gpu_cache_replace(const char *path, const void *head, size_t head_bytes, const void *data, size_t bytes,
+                       const logger *log) {
+    if (write_file(path, head, head_bytes, data, bytes)) {
         sync_folder(path);
         return true;
     }
-    log_line(log, errno == EWOULDBLOCK ? BRAID_LOG_DEBUG : BRAID_LOG_WARN, "pipeline cache '%s' was not written: %s",
-             path, strerror(errno));
+    log_line(log, errno == EWOULDBLOCK ? BRAID_LOG_DEBUG : BRAID_LOG_WARN, "cache file '%s' was not written: %s", path,
+             strerror(errno));
     return false;
 }
 

@@ -34,6 +34,9 @@ braid_status gpu_open(const braid_device_options *, gpu **out, braid_error *err)
 void gpu_close(gpu *);
 void gpu_describe(const gpu *, braid_device_info *out);
 const device_traits *gpu_traits(const gpu *);
+/* What braid_device_probe says. The figures come from the file of an earlier call, unless `again`; *measured: they do not.
+   The traits get those that the file held when the device was opened. */
+braid_status gpu_probe(gpu *, bool again, braid_device_rates *out, bool *measured, braid_error *err);
 /* Errors and warnings of the validation layer so far; 0 without it. */
 uint64_t gpu_validation_messages(const gpu *);
 

@@ -149,6 +149,12 @@ void *gpu_cache_read(const char *path, const gpu_cache_identity *, const void **
 /* Replaces the file as a whole or leaves it as it was. */
 bool gpu_cache_write(const char *path, const gpu_cache_identity *, const void *data, size_t bytes, const logger *);
 
+/* The same for any small file: `head`, then `data`. */
+bool gpu_cache_replace(const char *path, const void *head, size_t head_bytes, const void *data, size_t bytes, const logger *);
+
+/* ---- figures of the device (probe.c): into the traits, where an earlier probe left a file */
+void gpu_rates_load(gpu *);
+
 /* ---- the device */
 typedef struct gpu_pipeline {
     uint64_t hash;

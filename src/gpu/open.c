@@ -75,7 +75,9 @@ static braid_status build(gpu *g, const braid_device_options *options, braid_err
     announce(g);
     TRY(gpu_queue_open(g, err));
     TRY(gpu_staging_open(g, err));
-    return gpu_pipelines_open(g, options, err);
+    TRY(gpu_pipelines_open(g, options, err));
+    gpu_rates_load(g);
+    return BRAID_OK;
 }
 
 braid_status gpu_open(const braid_device_options *options, gpu **out, braid_error *err) {
