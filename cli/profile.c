@@ -58,9 +58,9 @@ static void print_shares(const braid_step_time *steps, size_t count) {
 }
 
 static json_t *step_json(const braid_step_time *s) {
-    return json_pack("{ss ss ss sI sI sI sI si}", "node", s->node, "op", s->op, "kernel", s->kernel, "start_ns",
+    return json_pack("{ss ss ss sI sI sI sI si si si}", "node", s->node, "op", s->op, "kernel", s->kernel, "start_ns",
                      (json_int_t)s->start_ns, "time_ns", (json_int_t)s->time_ns, "flops", (json_int_t)s->flops, "bytes",
-                     (json_int_t)s->bytes, "wave", (int)s->wave);
+                     (json_int_t)s->bytes, "wave", (int)s->wave, "rows", (int)s->rows, "copies", (int)s->copies);
 }
 
 static void print_json(const braid_step_time *steps, size_t count) {

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Disguised clones give the bits of separate runs.
+"""Disguised clones give the bits of separate runs, and are recognised.
 
     check.py BRAID [MODEL ...] [--copies N] [--device D]
 
 Every disguise of clones/make.py, each model (default: digits mlp): one run of the clone graph against a run of each copy
-as a model of its own. Prints a line for each graph; exit 1 when a bit differs.
+as a model of its own; and every operator of the model is done for all copies at once, or for each half where one is
+altered (packs of two may not pay: take 6 copies or more). Prints a line for each graph; exit 1 when a bit differs or a
+copy is left out.
 """
 import argparse
+import collections
+import json
 import pathlib
 import subprocess
 import sys
@@ -43,6 +47,25 @@ def run(o, folder, model, inputs):
     return [np.load(out / f"{port.name.replace('/', '_')}.npy") for port in model.graph.output]
 
 
+def steps(o, folder, model):
+    """-> for each operator: how often it is done, in packs of how many copies at least."""
+    onnx.save(model, folder / "model.onnx")
+    command = [o.braid, "profile", str(folder / "model.onnx"), "--json", "-q", "--warmup", "0"]
+    done = subprocess.run(command + (["--device", o.device] if o.device else []), check=True, capture_output=True)
+    times, least = collections.Counter(), {}
+    for s in json.loads(done.stdout):
+        times[s["op"]] += s["rows"] * s["copies"]
+        least[s["op"]] = min(s["copies"], least.get(s["op"], s["copies"]))
+    return times, least
+
+
+def recognised(o, folder, base, whole, disguise):
+    one, _ = steps(o, folder, base)
+    times, least = steps(o, folder, whole)
+    pack = o.copies // 2 if disguise.get("alter") else o.copies
+    return all(times[op] == n * o.copies and least[op] >= pack for op, n in one.items() if n)
+
+
 def inputs_of(whole, copies, how, dims):
     """What the clone graph gets, and what each copy gets of it."""
     rng = np.random.default_rng(1)
@@ -64,16 +87,17 @@ def check(o, folder, name, disguise):
         wanted = [np.concatenate(wanted) * np.float32(-1 if disguise["outputs"] == "suffix" else 1)]
     assert len(got) == len(wanted) and all(a.shape == b.shape for a, b in zip(got, wanted))
     equal = all(a.tobytes() == b.tobytes() for a, b in zip(got, wanted))
+    packed = recognised(o, folder, base, whole, disguise)
     print(f"{name} x{o.copies} {' '.join(f'{k}={v}' for k, v in disguise.items()) or 'plain'}:",
-          "equal" if equal else "DIFFERENT", flush=True)
-    return equal
+          "equal" if equal else "DIFFERENT", "recognised" if packed else "NOT RECOGNISED", flush=True)
+    return equal and packed
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("braid")
     parser.add_argument("models", nargs="*", default=["digits", "mlp"])
-    parser.add_argument("--copies", type=int, default=4)
+    parser.add_argument("--copies", type=int, default=6)
     parser.add_argument("--device", default="")
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
