@@ -17,7 +17,7 @@
 
 enum { GUARD_BYTES = 4096 };
 
-enum { LIFE_SHORT = 32 /* waves */, TRIES_MOST = 100, TRIES_WORK = 200000 /* storages placed */ };
+enum { LIFE_SHORT = 32 /* waves */, TRIES_MOST = 400, TRIES_WORK = 200000 /* storages placed */ };
 
 typedef struct cell {
     int32_t item, next;
@@ -62,6 +62,14 @@ static int by_area(const void *x, const void *y, void *user) {
     const storage *a = &p->storages[*(const int32_t *)x], *b = &p->storages[*(const int32_t *)y];
     double sa = (double)a->stride * (a->last - a->first + 1), sb = (double)b->stride * (b->last - b->first + 1);
     return sa > sb ? -1 : sa < sb ? 1 : by_size(x, y, user);
+}
+
+/* What is alive in the fullest wave first. */
+static int by_peak(const void *x, const void *y, void *user) {
+    const plan *p = user;
+    const storage *a = &p->storages[*(const int32_t *)x], *b = &p->storages[*(const int32_t *)y];
+    bool at_a = a->first <= p->peak_wave && a->last >= p->peak_wave, at_b = b->first <= p->peak_wave && b->last >= p->peak_wave;
+    return at_a != at_b ? (at_a ? -1 : 1) : by_life(x, y, user);
 }
 
 static int by_start(const void *x, const void *y, void *user) {
@@ -215,7 +223,9 @@ static braid_status lower_bound(plan *p, braid_error *err) {
     uint64_t alive = 0;
     for (int32_t w = 0; w < p->n_waves; w++) {
         alive += change[w];
-        if (alive > p->arena_bound) p->arena_bound = alive;
+        if (alive <= p->arena_bound) continue;
+        p->arena_bound = alive;
+        p->peak_wave = w;
     }
     return BRAID_OK;
 }
@@ -228,26 +238,65 @@ static braid_status place_in_order(const plan *p, arena *memory, const int32_t *
     return BRAID_OK;
 }
 
-/* The storage that reaches furthest is placed earlier: right behind those that were in nobody's way so far. */
-static void promote(const plan *p, const placement *r, int32_t *order, int32_t *promoted, const plan_options *options) {
+/* What sticks out: the storage that reaches furthest, by its place in the order. */
+static int32_t furthest(const plan *p, const placement *r, const plan_options *options) {
     int32_t top = 0;
     uint64_t reach = 0;
     for (int32_t i = 0; i < r->n; i++) {
-        uint64_t end = r->offsets[order[i]] + footprint(&p->storages[order[i]], options);
+        uint64_t end = r->offsets[r->items[i]] + footprint(&p->storages[r->items[i]], options);
         if (end <= reach) continue;
         reach = end;
         top = i;
     }
-    int32_t item = order[top], to = top < *promoted ? 0 : *promoted;
-    if (top >= *promoted) ++*promoted;
-    memmove(order + to + 1, order + to, (size_t)(top - to) * sizeof *order);
-    order[to] = item;
+    return top;
+}
+
+static uint32_t draw(uint64_t *state, int32_t below) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((*state >> 33) % (uint64_t)below);
+}
+
+/* Any storage that is alive together with the one at `top`, by its place in the order. */
+static int32_t near(const plan *p, const placement *r, int32_t top, uint64_t *state) {
+    const storage *s = &p->storages[r->items[top]];
+    int32_t from = (int32_t)draw(state, r->n);
+    for (int32_t i = 0; i < r->n; i++, from = from + 1 < r->n ? from + 1 : 0) {
+        const storage *other = &p->storages[r->items[from]];
+        if (s->first <= other->last && other->first <= s->last) break;
+    }
+    return from;
+}
+
+static void move_to(const placement *r, int32_t from, int32_t to, int32_t *items) {
+    memcpy(items, r->items, (size_t)r->n * sizeof *items);
+    memmove(items + to + 1, items + to, (size_t)(from - to) * sizeof *items);
+    items[to] = r->items[from];
+}
+
+/* What sticks out is placed earlier, right behind what stuck out before it, or to the front when it does so again; then,
+   by turns, anything that is alive beside it anywhere. The same plan is always repaired in the same way. */
+static braid_status repair(const plan *p, arena *memory, int32_t *items, int32_t n, placement *best,
+                           const plan_options *options, braid_error *err) {
+    placement r = *best;
+    uint64_t state = 1;
+    int32_t promoted = 0;
+    for (int32_t i = 0; i < TRIES_MOST && i < TRIES_WORK / n && best->total > p->arena_bound; i++) {
+        bool promote = i < TRIES_MOST / 3 || i % 2 == 0;
+        if (i > TRIES_MOST / 3 && i % 16 == 0) r = *best;
+        int32_t top = furthest(p, &r, options), from = promote ? top : near(p, &r, top, &state), to = 0;
+        if (!promote || i % 8 == 0) to = (int32_t)draw(&state, from + 1);
+        else if (from >= promoted) to = promoted++;
+        move_to(&r, from, to, items);
+        TRY(place_in_order(p, memory, items, n, &r, options, err));
+        if (r.total <= best->total) *best = r;
+    }
+    return BRAID_OK;
 }
 
 /* Fills *best with the best of several orders, and of what becomes of that one when what sticks out goes first. */
 static braid_status place_all(const plan *p, arena *memory, int32_t *items, int32_t n, placement *best,
                               const plan_options *options, braid_error *err) {
-    int (*const orders[])(const void *, const void *, void *) = {by_size, by_life, by_area, by_start};
+    int (*const orders[])(const void *, const void *, void *) = {by_size, by_life, by_area, by_start, by_peak};
     placement r;
     for (size_t o = 0; o < COUNT_OF(orders) && best->total > p->arena_bound; o++) {
         qsort_r(items, (size_t)n, sizeof *items, orders[o], (void *)p);
@@ -255,15 +304,7 @@ static braid_status place_all(const plan *p, arena *memory, int32_t *items, int3
         if (r.total < best->total) *best = r;
     }
     if (options->redzone || n == 0) return BRAID_OK;
-    r = *best;
-    memcpy(items, best->items, (size_t)n * sizeof *items);
-    int32_t promoted = 0;
-    for (int32_t i = 0; i < TRIES_MOST && i < TRIES_WORK / n && best->total > p->arena_bound; i++) {
-        promote(p, &r, items, &promoted, options);
-        TRY(place_in_order(p, memory, items, n, &r, options, err));
-        if (r.total < best->total) *best = r;
-    }
-    return BRAID_OK;
+    return repair(p, memory, items, n, best, options, err);
 }
 
 braid_status plan_place(plan *p, const plan_options *options, braid_error *err) {

@@ -73,6 +73,7 @@ typedef struct plan {
     uint64_t *block_bytes; /* of one lane */
     int32_t *outputs;      /* storages of kind OUTPUT */
     uint64_t arena_bytes, arena_bound, const_bytes;
+    int32_t peak_wave; /* with the most bytes alive: arena_bound */
     double time_ns; /* estimate of a run, all lanes */
     uint8_t *rows;
     uint64_t rows_bytes;
