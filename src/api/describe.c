@@ -3,6 +3,8 @@
  */
 #include "api/session.h"
 
+#include <stdio.h>
+
 static void describe_device_segment(const segment *seg, text *t) {
     const plan *p = seg->p;
     text_add(t, "  device: %d nodes, %d steps in %d dispatches, %d waves, %d barriers\n", seg->g->n_nodes, p->n_steps,
@@ -18,13 +20,28 @@ static void describe_steps(const segment *seg, text *t) {
         const plan_dispatch *d = &p->dispatches[i];
         const step *s = p->steps[p->order[d->first_step]];
         const node *n = seg->g->nodes[s->node];
-        text_add(t, "    wave %d: %s, %d rows, %llu tiles: %s%s '%s'%s\n", d->wave, s->kernel, d->n_steps,
+        char copies[32] = "";
+        if (d->copies > 1) snprintf(copies, sizeof copies, " x %u copies", d->copies);
+        text_add(t, "    wave %d: %s, %d rows%s, %llu tiles: %s%s '%s'%s\n", d->wave, s->kernel, d->n_steps, copies,
                  (unsigned long long)d->tiles, n->type, n->epilogue ? " (fused)" : "", n->name,
                  d->n_steps > 1 ? " ..." : "");
     }
 }
 
+static void describe_packs(const stage *st, text *t) {
+    int32_t rolled = 0;
+    for (int32_t i = 0; i < st->g->n_nodes; i++) rolled += node_copies(st->g->nodes[i]) > 1;
+    for (int32_t i = 0; i < st->packs.n_bundles; i++) {
+        const reroll_bundle *b = &st->packs.bundles[i];
+        text_add(t, "  re-rolled: %d copies of %d nodes, from %s on; operands shared %d, stacked %d, gathered %d\n",
+                 b->copies, b->nodes, b->first, b->shared, b->stacked, b->gathered);
+    }
+    if (st->packs.n_bundles) text_add(t, "  %d nodes of several copies after fusion\n", rolled);
+    for (int32_t i = 0; i < st->packs.n_notes; i++) text_add(t, "  left apart: %s\n", st->packs.notes[i]);
+}
+
 static void describe_stage(const stage *st, int depth, text *t) {
+    describe_packs(st, t);
     for (int32_t i = 0; i < st->n_segments; i++) {
         const segment *seg = &st->segments[i];
         text_add(t, "phase %d.%d\n", depth, i);

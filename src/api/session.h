@@ -94,6 +94,7 @@ struct stage {
     uint64_t used; /* for eviction */
     arena *memory;
     graph *g;
+    reroll_report packs; /* what became several copies of one body */
     uint32_t bucket; /* lanes that there is room for */
     tensor_type *key_types; /* of the inputs */
     tensor **key_values;    /* baked inputs, NULL otherwise */

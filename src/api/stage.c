@@ -454,8 +454,9 @@ static braid_status keep_all_values(graph *g, braid_error *err) {
 }
 
 static braid_status stage_build(braid_session *s, stage *st, const graph *g, bool baked, braid_error *err) {
-    pass_options options = {0};
+    pass_options options = {.report = &st->packs};
     uint64_t start = clock_ns();
+    st->packs.memory = st->memory;
     TRY(specialise(g, st->key_types, st->key_values, st->memory, &st->g, err));
     TRY(fold_all(st->memory, &options, &st->g, err));
     if (!s->no_reroll && s->traits && !s->keep_all) TRY(pass_run("reroll", st->g, st->memory, &options, &st->g, err));

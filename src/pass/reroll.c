@@ -48,25 +48,16 @@ void reroll_note(const reroller *r, const char *format, ...) {
 
 static void report_bundle(const reroller *r, int32_t b) {
     reroll_report *to = r->report;
+    const bundle *k = &r->bundles[b];
     reroll_bundle *grown = reroll_grow(to->memory, to->bundles, to->n_bundles, &to->cap_bundles, sizeof *grown);
     if (!grown) return;
     to->bundles = grown;
-    reroll_bundle line = {.copies = r->bundles[b].columns, .nodes = r->bundles[b].n_packs, .first = ""};
-    for (int32_t p = r->bundles[b].first; p < r->bundles[b].end; p++) {
-        const pack *k = &r->packs[p];
-        if (k->bundle != b) continue;
-        const node *n = reroll_node(r, k->members[0]);
-        char title[256];
-        const char *copy = *line.first ? NULL : arena_format(to->memory, "%s", node_title(n, title));
-        if (copy) line.first = copy;
-        for (int i = 0; i < n->n_in; i++) {
-            operand_kind kind = n->in[i] < 0 ? OPERAND_LANE : reroll_operand(r, k, i);
-            line.shared += kind == OPERAND_SHARED;
-            line.stacked += kind == OPERAND_CONSTANTS;
-            line.gathered += kind == OPERAND_GATHERED;
-        }
-    }
-    to->bundles[to->n_bundles++] = line;
+    int32_t first = INT32_MAX;
+    for (int32_t p = k->first; p < k->end; p++)
+        if (r->packs[p].bundle == b && r->packs[p].members[0] < first) first = r->packs[p].members[0];
+    char title[256];
+    const char *name = arena_format(to->memory, "%s", node_title(reroll_node(r, first), title));
+    to->bundles[to->n_bundles++] = (reroll_bundle){k->columns, k->n_packs, k->shared, k->stacked, k->gathered, name ? name : ""};
 }
 
 braid_status pass_reroll(const graph *g, arena *memory, const pass_options *o, graph **out, braid_error *err) {
@@ -79,9 +70,9 @@ braid_status pass_reroll(const graph *g, arena *memory, const pass_options *o, g
     if (status == BRAID_OK) status = reroll_colours(&r);
     if (status == BRAID_OK) status = reroll_seed_all(&r);
     if (status == BRAID_OK) status = reroll_prove(&r);
+    if (status == BRAID_OK) status = reroll_emit(&r, memory, out);
     for (int32_t b = 0; b < r.n_bundles && status == BRAID_OK && r.report; b++)
         if (r.bundles[b].n_packs) report_bundle(&r, b);
-    if (status == BRAID_OK) status = reroll_emit(&r, memory, out);
     arena_free(r.memory);
     return status;
 }

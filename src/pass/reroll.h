@@ -17,6 +17,7 @@ typedef struct pack {
 typedef struct bundle {
     int32_t columns, n_packs; /* n_packs: those that are left */
     int32_t first, end;       /* packs [first, end) of the reroller belong to it or were dropped (bundle -1) */
+    int32_t shared, stacked, gathered; /* operands, counted when the graph is made */
 } bundle;
 
 typedef struct use { /* of a value by a node */

@@ -102,8 +102,13 @@ static braid_status operand(emitter *e, const pack *k, int slot, int32_t *old, i
     if (reroll_node(r, k->members[0])->in[slot] < 0) return BRAID_OK;
     for (int32_t c = 0; c < n; c++) old[c] = reroll_node(r, k->members[c])->in[slot];
     TRY(is_shared(e, n, old, shared));
+    operand_kind kind = *shared ? OPERAND_SHARED : reroll_operand(r, k, slot);
+    bundle *b = &r->bundles[k->bundle];
+    b->shared += kind == OPERAND_SHARED;
+    b->stacked += kind == OPERAND_CONSTANTS;
+    b->gathered += kind == OPERAND_GATHERED;
     if (*shared) return single(e, old[0], out);
-    if (reroll_operand(r, k, slot) != OPERAND_LANE) return make_stack(e, n, old, out);
+    if (kind != OPERAND_LANE) return make_stack(e, n, old, out);
     *out = e->rolled[r->pack_of[reroll_maker(r->g, old[0])]][r->output_of[old[0]]];
     return BRAID_OK;
 }

@@ -227,6 +227,25 @@ static uint64_t scatter_bytes(const reroller *r, const pack *k) {
     return 0;
 }
 
+static bool is_elementwise(const reroller *r, int32_t i) { return reroll_node(r, i)->op && reroll_node(r, i)->op->emit; }
+
+/* Elementwise nodes that could have been fused with what stands before them, were not one of a pack and the other not. */
+static uint64_t parts_fusion(const reroller *r, const pack *k) {
+    const node *n = reroll_node(r, k->members[0]);
+    uint64_t count = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        int32_t maker = reroll_maker(r->g, n->in[i]);
+        if (maker >= 0 && r->pack_of[maker] < 0 && r->own[maker] && is_elementwise(r, k->members[0])) count++;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        int32_t v = n->out[i];
+        if (v < 0 || r->use_start[v + 1] - r->use_start[v] != 1) continue;
+        int32_t reader = r->uses[r->use_start[v]].node;
+        if (r->pack_of[reader] < 0 && is_elementwise(r, reader)) count++;
+    }
+    return count;
+}
+
 static bool is_view(const reroller *r, const pack *k) { return reroll_node(r, k->members[0])->op->flags & OP_VIEW; }
 
 /*
@@ -237,7 +256,7 @@ enum { STEP_PS = 150000, WAVE_PS = 2200000, BYTES_PER_NS = 2000 };
 
 static void drop_unpaid(reroller *r, int32_t b) {
     bundle *k = &r->bundles[b];
-    uint64_t saved = 0, in = 0, out = 0;
+    uint64_t saved = 0, in = 0, out = 0, apart = 0;
     for (int32_t p = k->first; p < k->end; p++) {
         const pack *q = &r->packs[p];
         if (q->bundle != b) continue;
@@ -246,8 +265,10 @@ static void drop_unpaid(reroller *r, int32_t b) {
             if (reroll_node(r, q->members[0])->in[s] >= 0 && reroll_operand(r, q, s) == OPERAND_GATHERED)
                 in += gather_bytes(r, q, s);
         out += scatter_bytes(r, q);
+        apart += parts_fusion(r, q);
     }
-    uint64_t cost = (in + out) * 1000 / BYTES_PER_NS + (uint64_t)((in > 0) + (out > 0)) * WAVE_PS;
+    uint64_t waves = apart + (in > 0 ? 1 : 0) + (out > 0 ? 1 : 0);
+    uint64_t cost = (in + out) * 1000 / BYTES_PER_NS + waves * WAVE_PS;
     if (saved > cost || k->n_packs == 0) return;
     const node *n = reroll_node(r, r->packs[k->first].members[0]);
     reroll_note(r, "%d copies of %d nodes around %s '%s' would cost more to gather than they save", (int)k->columns,
