@@ -69,7 +69,10 @@ static braid_status check_all(braid_session *s, segment *seg, arena *memory, bra
     }
     TRY(picture_new(s, &seg->io, io_bytes(seg), memory, &c, err));
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
-        if (seg->input_uploaded[i]) own_input(&c, seg->input_offset[i], &p->storages[seg->g->inputs[i]], seg->bucket);
+        if (seg->input_uploaded[i] && p->storages[seg->g->inputs[i]].alias == seg->g->inputs[i])
+            own_input(&c, seg->input_offset[i], &p->storages[seg->g->inputs[i]], seg->bucket);
+    for (int32_t i = 0; i < p->n_joins; i++)
+        own_input(&c, seg->join_offset[i], &p->storages[p->joins[i].storage], seg->bucket);
     for (int32_t i = 0; i < p->n_outputs; i++)
         own_lanes(&c, seg->output_offset[i], &p->storages[p->outputs[i]], s->lanes);
     return check(s, &c, "inputs and outputs", err);

@@ -31,6 +31,16 @@ static uint64_t all_lanes(const segment *seg, const storage *t) { return t->once
 
 static uint64_t input_bytes(const segment *seg, int32_t i) { return all_lanes(seg, input_storage(seg, i)); }
 
+/* An input that lies within a join is a view of that. */
+static bool in_join(const segment *seg, int32_t i) { return input_storage(seg, i)->alias != seg->g->inputs[i]; }
+
+static const storage *join_storage(const segment *seg, int32_t i) { return &seg->p->storages[seg->p->joins[i].storage]; }
+
+/* Distance of an input's lanes in io. */
+static uint64_t input_stride(const segment *seg, int32_t i) {
+    return lane_bytes(seg, &seg->p->storages[plan_root(seg->p, seg->g->inputs[i])]);
+}
+
 static uint64_t output_bytes(const segment *seg, int32_t i) { return all_lanes(seg, output_storage(seg, i)); }
 
 /* Bytes between lanes of an output. */
@@ -43,10 +53,17 @@ static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
     arena *memory = seg->p->memory;
     seg->input_offset = arena_array(memory, (size_t)seg->g->n_inputs + 1, sizeof *seg->input_offset);
     seg->output_offset = arena_array(memory, (size_t)seg->p->n_outputs + 1, sizeof *seg->output_offset);
-    if (!seg->input_offset || !seg->output_offset) return error_memory(err);
+    seg->join_offset = arena_array(memory, (size_t)seg->p->n_joins + 1, sizeof *seg->join_offset);
+    if (!seg->input_offset || !seg->output_offset || !seg->join_offset) return error_memory(err);
     *total = 0;
+    for (int32_t k = 0; k < seg->p->n_joins; k++) {
+        const plan_join *j = &seg->p->joins[k];
+        TRY(add_region(total, all_lanes(seg, join_storage(seg, k)), &seg->join_offset[k], err));
+        for (int32_t c = 0; c < join_storage(seg, k)->copies; c++)
+            seg->input_offset[j->inputs[c]] = seg->join_offset[k] + plan_offset(seg->p, seg->g->inputs[j->inputs[c]]);
+    }
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
-        if (seg->input_uploaded[i]) TRY(add_region(total, input_bytes(seg, i), &seg->input_offset[i], err));
+        if (seg->input_uploaded[i] && !in_join(seg, i)) TRY(add_region(total, input_bytes(seg, i), &seg->input_offset[i], err));
     for (int32_t i = 0; i < seg->p->n_outputs; i++)
         TRY(add_region(total, output_bytes(seg, i), &seg->output_offset[i], err));
     return BRAID_OK;
@@ -117,7 +134,7 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
     arena *memory = p->memory;
     uint32_t *pipelines = arena_array(memory, (size_t)p->n_dispatches + 1, sizeof *pipelines);
     gpu_dispatch *dispatches = arena_array(memory, (size_t)p->n_dispatches + 1, sizeof *dispatches);
-    gpu_copy *in = arena_array(memory, (size_t)seg->g->n_inputs + 1, sizeof *in);
+    gpu_copy *in = arena_array(memory, (size_t)(seg->g->n_inputs + p->n_joins) + 1, sizeof *in);
     gpu_copy *out = arena_array(memory, (size_t)p->n_outputs + 1, sizeof *out);
     if (!pipelines || !dispatches || !in || !out) return error_memory(err);
     TRY(make_pipelines(s, p, pipelines, err));
@@ -131,8 +148,12 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
     }
     gpu_program_info info = {.copies_in = in, .dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
                              .copies_out = out, .run_block = seg->run.address, .lanes = seg->bucket, .timestamps = s->profile};
+    for (int32_t i = 0; !seg->io.mapped && i < p->n_joins; i++)
+        if (join_storage(seg, i)->bytes)
+            in[info.n_in++] = (gpu_copy){&seg->upload, &seg->io, seg->join_offset[i], seg->join_offset[i],
+                                         all_lanes(seg, join_storage(seg, i))};
     for (int32_t i = 0; !seg->io.mapped && i < seg->g->n_inputs; i++)
-        if (seg->input_uploaded[i] && input_bytes(seg, i))
+        if (seg->input_uploaded[i] && !in_join(seg, i) && input_bytes(seg, i))
             in[info.n_in++] = (gpu_copy){&seg->upload, &seg->io, seg->input_offset[i], seg->input_offset[i],
                                          input_bytes(seg, i)};
     for (int32_t i = 0; !seg->io.mapped && i < p->n_outputs; i++)
@@ -140,6 +161,14 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
             out[info.n_out++] = (gpu_copy){&seg->io, &seg->download, seg->output_offset[i], seg->output_offset[i],
                                            output_bytes(seg, i)};
     return gpu_program_new(s->device->gpu, &info, &seg->program, err);
+}
+
+/* The graph input that a value is a view of. */
+static int32_t input_seen(const segment *seg, int32_t v) {
+    const storage *root = &seg->p->storages[plan_root(seg->p, v)];
+    if (root->index < (uint32_t)seg->g->n_inputs) return (int32_t)root->index;
+    const plan_join *j = &seg->p->joins[root->index - (uint32_t)seg->g->n_inputs];
+    return j->inputs[root->copy_stride ? plan_offset(seg->p, v) / root->copy_stride : 0];
 }
 
 /* Where each output of the segment's graph is to be found. */
@@ -150,14 +179,15 @@ static braid_status find_exports(segment *seg, braid_error *err) {
     for (int32_t i = 0; i < seg->g->n_outputs; i++) {
         const storage *root = &p->storages[plan_root(p, seg->g->outputs[i])];
         seg->export_of[i] = root->kind == STORAGE_OUTPUT  ? (int32_t)root->index
-                            : root->kind == STORAGE_INPUT ? -1 - (int32_t)root->index
+                            : root->kind == STORAGE_INPUT ? -1 - input_seen(seg, seg->g->outputs[i])
                                                           : INT32_MIN;
     }
     return BRAID_OK;
 }
 
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, braid_error *err) {
-    plan_options options = {.device = s->traits, .lanes = st->bucket, .varies = seg->input_varies, .schedule = s->schedule, .redzone = s->test.redzone,
+    plan_options options = {.device = s->traits, .lanes = st->bucket, .varies = seg->input_varies, .joinable = seg->input_joinable,
+                             .schedule = s->schedule, .redzone = s->test.redzone,
                             .shuffle = s->test.shuffle};
     uint64_t start = clock_ns();
     seg->bucket = st->bucket;
@@ -197,7 +227,7 @@ static uint32_t *error_words(const segment *seg) {
 static binding input_binding(const segment *seg, int32_t i, const place *from) {
     if (from->buffer) return (binding){from->buffer->address + from->offset, from->stride};
     if (!seg->input_uploaded[i]) return (binding){0, 0};
-    uint64_t stride = from->stride ? lane_bytes(seg, input_storage(seg, i)) : 0;
+    uint64_t stride = from->stride ? input_stride(seg, i) : 0;
     return (binding){seg->io.address + seg->input_offset[i], stride};
 }
 
@@ -211,6 +241,9 @@ static void write_run_block(const segment *seg, const place *places, uint32_t la
     for (int32_t i = 0; i < p->n_blocks; i++) b[i] = (binding){seg->blocks[i].address, 0};
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
         b[plan_binding_input(p, (uint32_t)i)] = input_binding(seg, i, &places[seg->input_of[i]]);
+    for (int32_t i = 0; i < p->n_joins; i++)
+        b[plan_binding_input(p, (uint32_t)(seg->g->n_inputs + i))] =
+            (binding){seg->io.address + seg->join_offset[i], join_storage(seg, i)->once ? 0 : join_storage(seg, i)->stride};
     for (int32_t i = 0; i < p->n_outputs; i++)
         b[plan_binding_output(p, (uint32_t)i)] =
             (binding){seg->io.address + seg->output_offset[i], output_stride(seg, i)};
@@ -223,7 +256,7 @@ static void write_inputs(const segment *seg, const place *places, uint32_t lanes
         const storage *t = input_storage(seg, i);
         if (!seg->input_uploaded[i] || from->buffer || !t->bytes) continue;
         for (uint32_t lane = 0; lane < (from->stride ? lanes : 1); lane++)
-            memcpy(to + seg->input_offset[i] + lane * lane_bytes(seg, t), place_lane(from, lane), t->bytes);
+            memcpy(to + seg->input_offset[i] + lane * input_stride(seg, i), place_lane(from, lane), t->bytes);
     }
 }
 
@@ -264,7 +297,8 @@ static braid_status export_outputs(const braid_session *s, stage *st, segment *s
         if (k < 0) { /* a view of an input */
             tensor part = {.type = *type, .bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes};
             places[v] = places[seg->input_of[-1 - k]];
-            TRY(place_part(s, &places[v], &part, plan_offset(seg->p, seg->g->outputs[i]), memory, err));
+            uint64_t inside = plan_offset(seg->p, seg->g->outputs[i]) - plan_offset(seg->p, seg->g->inputs[-1 - k]);
+            TRY(place_part(s, &places[v], &part, inside, memory, err));
             continue;
         }
         tensor *t = arena_alloc(memory, sizeof *t);

@@ -74,12 +74,13 @@ typedef struct segment {
     int32_t *input_of, *output_of;
     bool *input_uploaded; /* comes from the host */
     bool *input_varies;   /* differs between lanes */
+    bool *input_joinable; /* comes from the host in every run */
     bool *output_wanted;  /* goes to the host */
     plan *p;
     gpu_program *program;
     gpu_buffer rows, run, io, upload, download, constants;
     gpu_buffer *blocks;
-    uint64_t *input_offset, *output_offset; /* in io; outputs by plan output number */
+    uint64_t *input_offset, *join_offset, *output_offset; /* in io; outputs by plan output number */
     int32_t *export_of; /* graph output i: plan output number, or -1 - (graph input number), or INT32_MIN: constant */
 } segment;
 

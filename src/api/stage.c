@@ -196,6 +196,7 @@ typedef struct compile {
     split parts;
     bool *to_host; /* value must reach the host */
     bool *crosses; /* value is used outside the segment that makes it */
+    bool baked;
     braid_error *err;
 } compile;
 
@@ -265,10 +266,13 @@ static braid_status device_segment(compile *c, segment *seg, const bool *take) {
     seg->input_uploaded = arena_array(c->st->memory, (size_t)x.n_in + 1, sizeof *seg->input_uploaded);
     seg->output_wanted = arena_array(c->st->memory, (size_t)x.n_out + 1, sizeof *seg->output_wanted);
     seg->input_varies = arena_array(c->st->memory, (size_t)x.n_in + 1, sizeof *seg->input_varies);
-    if (!seg->input_uploaded || !seg->input_varies || !seg->output_wanted) return error_memory(c->err);
+    seg->input_joinable = arena_array(c->st->memory, (size_t)x.n_in + 1, sizeof *seg->input_joinable);
+    if (!seg->input_uploaded || !seg->input_varies || !seg->input_joinable || !seg->output_wanted)
+        return error_memory(c->err);
     for (int32_t i = 0; i < x.n_in; i++) {
         seg->input_uploaded[i] = !made_on_device(c, x.input_of[i]);
         seg->input_varies[i] = c->st->varies[x.input_of[i]];
+        seg->input_joinable[i] = seg->input_uploaded[i] && !c->baked; /* a later stage gets values from the device too */
     }
     for (int32_t i = 0; i < x.n_out; i++) seg->output_wanted[i] = c->to_host[x.output_of[i]];
     return segment_compile(c->s, c->st, seg, c->err);
@@ -355,7 +359,7 @@ static braid_status unroll_some(compile *c, bool by_level, bool *again) {
 }
 
 static braid_status compile_stage(braid_session *s, stage *st, bool baked, braid_error *err) {
-    compile c = {.s = s, .st = st, .err = err};
+    compile c = {.s = s, .st = st, .baked = baked, .err = err};
     for (bool again = true; again;) {
         TRY(split_new(&c.parts, st->g, st->memory, baked, !s->traits, err));
         if (s->traits) TRY(find_host_nodes(&c));

@@ -30,7 +30,7 @@ typedef struct reroller {
     reroll_report *report; /* NULL: nobody asks */
     braid_error *err;
     uint64_t *own;         /* node: hash of what members must share; 0: never rolled */
-    uint64_t *colour;      /* node: own and its surroundings' */
+    uint64_t *colour, *far; /* node: own and its surroundings', to a small and to a larger radius */
     int32_t *depth, *height; /* node: longest way from any source, to any sink */
     int32_t *output_of;    /* value: which output of its maker it is */
     int32_t *use_start;    /* value v is used by uses[use_start[v] .. use_start[v + 1]) */

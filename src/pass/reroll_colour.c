@@ -2,13 +2,13 @@
  * reroll_colour.c: what nodes look like. `own` covers what the members of a pack must have in common: operator,
  * attributes, types, and the content of inputs that planning reads (shapes, axes, sizes). It knows no weights: copies
  * may have their own. `colour` mixes in the neighbours to a small radius, to tell apart nodes of one copy that look
- * alike; it only chooses seeds and settles ties, so that a wrong guess costs a pack and never a result.
+ * alike; `far` does so from further away. They only choose seeds and settle ties, so that a wrong guess costs a pack and never a result.
  */
 #include "pass/reroll.h"
 
 #include "pass/same.h"
 
-enum { RADIUS = 2, FOLLOWED_MAX = 4096, FLOATS_MAX = 16 };
+enum { RADIUS = 2, RADIUS_FAR = 12, FOLLOWED_MAX = 4096, FLOATS_MAX = 16 };
 
 static uint64_t mix(uint64_t h, uint64_t x) { return hash_bytes(h, &x, sizeof x); }
 
@@ -110,7 +110,6 @@ static braid_status own_colours(reroller *r) {
     for (int32_t i = 0; i < n; i++) {
         late[i] = is_late(r->g, r->g->nodes[i], late);
         if (node_rolls(r, r->g->nodes[i], late)) r->own[i] = hash_own(r, r->g->nodes[i]);
-        r->colour[i] = r->own[i];
     }
     return BRAID_OK;
 }
@@ -184,11 +183,15 @@ braid_status reroll_colours(reroller *r) {
     TRY(own_colours(r));
     TRY(list_uses(r));
     TRY(measure_depths(r));
-    uint64_t *old = arena_array(r->memory, (size_t)r->g->n_nodes + 1, sizeof *old);
-    if (!old) return error_memory(r->err);
-    for (int round = 0; round < RADIUS; round++) {
-        memcpy(old, r->colour, (size_t)r->g->n_nodes * sizeof *old);
-        for (int32_t i = 0; i < r->g->n_nodes; i++) r->colour[i] = look_around(r, i, old);
+    size_t n = (size_t)r->g->n_nodes;
+    uint64_t *old = arena_array(r->memory, n + 1, sizeof *old);
+    r->far = arena_array(r->memory, n + 1, sizeof *r->far);
+    if (!old || !r->far) return error_memory(r->err);
+    memcpy(r->far, r->own, n * sizeof *r->far);
+    for (int round = 0; round < RADIUS_FAR; round++) {
+        memcpy(old, r->far, n * sizeof *old);
+        for (int32_t i = 0; i < r->g->n_nodes; i++) r->far[i] = look_around(r, i, old);
+        if (round + 1 == RADIUS) memcpy(r->colour, r->far, n * sizeof *r->colour);
     }
     return BRAID_OK;
 }

@@ -212,7 +212,7 @@ static braid_status grow_up(grower *w, const int32_t *members, int slot, int32_t
 
 typedef struct reader {
     uint64_t kind;  /* own colour and slot */
-    uint64_t order; /* settles ties within a column */
+    uint64_t order, print; /* settle ties within a column: surroundings, then weights */
     int32_t column, node;
 } reader;
 
@@ -221,6 +221,7 @@ static int by_kind(const void *x, const void *y) {
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
     if (a->column != b->column) return a->column < b->column ? -1 : 1;
     if (a->order != b->order) return a->order < b->order ? -1 : 1;
+    if (a->print != b->print) return a->print < b->print ? -1 : 1;
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
@@ -256,7 +257,7 @@ static braid_status list_readers(const grower *w, const int32_t *members, int ou
             if (!r->own[i] || r->pack_of[i] >= 0) continue;
             bool variadic = r->g->nodes[i]->op->flags & OP_VARIADIC_IN;
             uint64_t kind = r->own[i] + (variadic ? 0 : (uint64_t)r->uses[u].slot * 2 + 2);
-            list[n++] = (reader){kind, r->colour[i], c, i};
+            list[n++] = (reader){kind, r->far[i], 0, c, i};
         }
     }
     qsort(list, (size_t)n, sizeof *list, by_kind);
@@ -269,7 +270,7 @@ static braid_status list_readers(const grower *w, const int32_t *members, int ou
 static braid_status take_readers(grower *w, reader *list, int32_t each, int32_t *nodes) {
     int32_t n = w->now->n;
     if (each > 1) {
-        for (int32_t i = 0; i < n * each; i++) list[i].order ^= weight_print(w->r, reroll_node(w->r, list[i].node));
+        for (int32_t i = 0; i < n * each; i++) list[i].print = weight_print(w->r, reroll_node(w->r, list[i].node));
         qsort(list, (size_t)(n * each), sizeof *list, by_kind);
     }
     for (int32_t j = 0; j < each; j++) {

@@ -203,9 +203,17 @@ static uint64_t value_bytes(const reroller *r, int32_t v) {
     return tensor_type_bytes(&r->g->values[v]->type, &bytes) ? bytes : 0;
 }
 
+/* Graph inputs are uploaded side by side. */
+static bool are_inputs(const reroller *r, const pack *k, int slot) {
+    for (int32_t c = 0; c < columns_of(r, k); c++)
+        if (r->g->values[reroll_node(r, k->members[c])->in[slot]]->kind != VALUE_INPUT) return false;
+    return true;
+}
+
 /* Bytes of a gathered operand that must be copied: what a single node of this graph makes is made in place. */
 static uint64_t gather_bytes(const reroller *r, const pack *k, int slot) {
     uint64_t bytes = 0;
+    if (are_inputs(r, k, slot)) return 0;
     for (int32_t c = 0; c < columns_of(r, k); c++) {
         int32_t v = reroll_node(r, k->members[c])->in[slot], maker = reroll_maker(r->g, v);
         if (maker < 0 || r->pack_of[maker] >= 0 || (reroll_node(r, maker)->op->flags & OP_VIEW)) bytes += value_bytes(r, v);

@@ -203,6 +203,38 @@ static bool all_constants(const lowering *l) {
     return true;
 }
 
+/* Distinct graph inputs that the caller may lay side by side, in no other join, and alike in whether lanes differ. */
+static bool may_join(plan *p, const node *n) {
+    int done = 0; /* inputs that are marked by an offset */
+    for (; done < n->n_in; done++) {
+        storage *s = &p->storages[n->in[done]];
+        bool alone = s->kind == STORAGE_INPUT && s->alias == n->in[done] && !s->alias_offset;
+        if (!alone || s->once != p->storages[n->in[0]].once || !p->joinable || !p->joinable[s->index]) break;
+        s->alias_offset = 1;
+    }
+    for (int i = 0; i < done; i++) p->storages[n->in[i]].alias_offset = 0;
+    return done == n->n_in && done > 1;
+}
+
+static braid_status join_inputs(lowering *l) {
+    plan *p = l->planner;
+    int32_t to = l->node->out[0];
+    int32_t *inputs = arena_array(p->memory, (size_t)l->node->n_in, sizeof *inputs);
+    plan_join *grown = grow(p->memory, p->joins, p->n_joins, &p->cap_joins, sizeof *grown);
+    if (!inputs || !grown) return error_memory(l->err);
+    p->joins = grown;
+    p->storages[to].kind = STORAGE_INPUT;
+    p->storages[to].index = (uint32_t)(p->g->n_inputs + p->n_joins);
+    for (int i = 0; i < l->node->n_in; i++) {
+        storage *s = &p->storages[l->node->in[i]];
+        inputs[i] = (int32_t)s->index;
+        s->alias = to;
+        s->alias_offset = p->storages[to].copy_stride * (uint64_t)i;
+    }
+    p->joins[p->n_joins++] = (plan_join){to, inputs};
+    return BRAID_OK;
+}
+
 braid_status lower_stack(lowering *l, bool *done) {
     plan *p = l->planner;
     int32_t to = l->node->out[0];
@@ -223,6 +255,10 @@ braid_status lower_stack(lowering *l, bool *done) {
         p->storages[to].alias = root;
         p->storages[to].alias_offset = first;
         make_strided(p, to, distance);
+        *done = true;
+    }
+    if (!*done && may_join(p, l->node)) {
+        TRY(join_inputs(l));
         *done = true;
     }
     p->storages[to].fixed = true;
@@ -406,6 +442,7 @@ braid_status plan_new(const graph *g, arena *memory, const plan_options *options
     p->g = g;
     p->device = options->device;
     p->lanes = options->lanes ? options->lanes : 1;
+    p->joinable = options->joinable;
     TRY(plan_varies(g, options->varies, memory, &p->varies, err));
     TRY(plan_lower(p, err));
     *out = p;

@@ -11,9 +11,10 @@
  *
  *   ARENA    block `index` at offset, for the waves in which it is alive; reused by others outside that interval
  *   CONST    weights and operators' tables; `offset` is the device address, set by the caller before plan_encode
- *   INPUT    graph input number `index`
+ *   INPUT    graph input number `index`; from n_inputs on: a join, several graph inputs that are uploaded side by side,
+ *            lane by lane, so that a Stack of them is there without a copy. They are views of it
  *   OUTPUT   output number `index` of plan.outputs
- * Bindings of the run block: arena blocks, then graph inputs, then plan outputs.
+ * Bindings of the run block: arena blocks, then graph inputs, joins, plan outputs.
  *
  * A graph output that is a view of a graph input or of a constant has no OUTPUT of its own: export_root tells.
  */
@@ -56,6 +57,11 @@ typedef struct plan_dispatch {
     bool once, folded;
 } plan_dispatch;
 
+typedef struct plan_join {
+    int32_t storage;
+    int32_t *inputs; /* graph input number of each copy */
+} plan_join;
+
 typedef struct plan {
     arena *memory;
     const graph *g;
@@ -72,6 +78,9 @@ typedef struct plan {
     plan_dispatch *dispatches;
     uint64_t *block_bytes; /* of one lane */
     int32_t *outputs;      /* storages of kind OUTPUT */
+    const bool *joinable;  /* by graph input, NULL: none */
+    plan_join *joins;
+    int32_t n_joins, cap_joins;
     uint64_t arena_bytes, arena_bound, const_bytes;
     int32_t peak_wave; /* with the most bytes alive: arena_bound */
     double time_ns; /* estimate of a run, all lanes */
@@ -86,6 +95,7 @@ typedef struct plan_options {
     const device_traits *device;
     uint32_t lanes;  /* that there shall be room for; 0: 1 */
     const bool *varies; /* by graph input: differs between lanes; NULL: all do */
+    const bool *joinable; /* by graph input: comes from the host in every run, so that it may lie beside others; NULL: none */
     bool lower_only; /* stop after lowering: what matters is which nodes have kernels */
     bool redzone; /* every arena storage apart from the others, with a guard behind it */
     braid_schedule schedule;
@@ -104,7 +114,7 @@ uint64_t plan_operand_stride(const plan *, const step *, const step_operand *);
 /* Number of bindings of the run block, and where inputs and outputs start in it. */
 static inline uint32_t plan_binding_input(const plan *p, uint32_t i) { return (uint32_t)p->n_blocks + i; }
 static inline uint32_t plan_binding_output(const plan *p, uint32_t i) {
-    return (uint32_t)p->n_blocks + (uint32_t)p->g->n_inputs + i;
+    return (uint32_t)p->n_blocks + (uint32_t)p->g->n_inputs + (uint32_t)p->n_joins + i;
 }
 static inline uint32_t plan_bindings(const plan *p) { return plan_binding_output(p, (uint32_t)p->n_outputs); }
 /* Writes plan.rows for `lanes` lanes. CONST storages carry their addresses. */

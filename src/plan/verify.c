@@ -203,7 +203,10 @@ static braid_status check_order(const verifier *v) {
 static uint64_t space_bytes(const verifier *v, uint32_t index) {
     const plan *p = v->p;
     if (index < (uint32_t)p->n_blocks) return p->block_bytes[index] * v->lanes;
-    if (index < plan_binding_output(p, 0)) return p->storages[p->g->inputs[index - (uint32_t)p->n_blocks]].bytes;
+    if (index < plan_binding_input(p, (uint32_t)p->g->n_inputs))
+        return p->storages[p->g->inputs[index - (uint32_t)p->n_blocks]].bytes;
+    if (index < plan_binding_output(p, 0))
+        return p->storages[p->joins[index - plan_binding_input(p, (uint32_t)p->g->n_inputs)].storage].bytes;
     return p->storages[p->outputs[index - plan_binding_output(p, 0)]].bytes;
 }
 
