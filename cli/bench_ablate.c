@@ -85,16 +85,19 @@ static double time_of(const ablation *a, size_t i) {
 }
 
 static void print_table(const cli_options *o, const engine *e, const ablation *a) {
-    printf("%s on %s, %u lane%s\n%-10s %10s %10s %8s %10s %8s %10s %10s\n", o->model, e->info.name, a->lanes, a->lanes > 1 ? "s" : "",
-           "schedule", "wall ms", "device ms", "steps", "dispatches", "waves", "serial/it", "last/it");
+    printf("%s on %s, %u lane%s\n%-10s %10s %10s %8s %10s %8s %10s %10s\n", o->model, e->info.name, a->lanes,
+           a->lanes > 1 ? "s" : "", "schedule", "wall ms", "device ms", "steps", "dispatches", "waves", "serial/it",
+           "last/it");
     for (size_t i = 0; i < WAYS; i++) {
         const bench_figures *f = &a->figures[i];
         printf("%-10s %10.3f ", ways[i].name, f->p50);
-        if (f->device > 0) printf("%10.3f", f->device);
-        else printf("%10s", "-");
+        if (f->device > 0)
+            printf("%10.3f", f->device);
+        else
+            printf("%10s", "-");
         printf(" %8llu %10llu %8llu %10.2f %10.2f\n", (unsigned long long)a->stats[i].steps,
-               (unsigned long long)a->stats[i].dispatches, (unsigned long long)a->stats[i].waves, time_of(a, 0) / time_of(a, i),
-               time_of(a, i ? i - 1 : 0) / time_of(a, i));
+               (unsigned long long)a->stats[i].dispatches, (unsigned long long)a->stats[i].waves,
+               time_of(a, 0) / time_of(a, i), time_of(a, i ? i - 1 : 0) / time_of(a, i));
     }
     for (size_t i = 0; i < WAYS; i++) printf("%-10s %s\n", ways[i].name, ways[i].what);
     puts("times are medians; the outputs of all four are the same, bit for bit");
@@ -134,7 +137,9 @@ braid_status bench_ablate(const cli_options *o, engine *e, braid_tensor *in, siz
     bench_work_free(&w);
     cli_progress_end();
     TRY(status);
-    if (o->json) print_json(o, e, &a);
-    else print_table(o, e, &a);
+    if (o->json)
+        print_json(o, e, &a);
+    else
+        print_table(o, e, &a);
     return BRAID_OK;
 }

@@ -41,7 +41,8 @@ typedef struct cli_options {
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
     uint64_t seed;
-    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split, graph, plan, estimate, ablate, probe, again, quiet;
+    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split;
+    bool graph, plan, estimate, ablate, probe, again, quiet;
     int verbose;
 } cli_options;
 
@@ -53,7 +54,8 @@ typedef struct cli_command {
     int positional_min, positional_max;
 } cli_command;
 
-enum { RUN = 1, CHECK = 2, INFO = 4, BENCH = 8, PROFILE = 16, DEVICES = 32, OPS = 64, GRAPH = 128, ALL = 255, PLANS = 31 | GRAPH };
+enum { RUN = 1, CHECK = 2, INFO = 4, BENCH = 8, PROFILE = 16, DEVICES = 32, OPS = 64, GRAPH = 128 };
+enum { ALL = 255, PLANS = 31 | GRAPH };
 
 int cmd_run(const cli_options *);
 int cmd_check(const cli_options *);

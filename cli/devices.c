@@ -70,19 +70,20 @@ static void print_rates(const probed *p) {
         printf("   no figures: %s\n", p->err.message);
         return;
     }
-    printf("   barrier     %10.2f us\n   dispatch    %10.2f us\n   submission  %10.2f us\n", r->barrier_ns / 1e3, r->dispatch_ns / 1e3,
-           r->submit_ns / 1e3);
-    printf("   memory      %10.1f GB/s\n   upload      %10.1f GB/s\n   download    %10.1f GB/s\n   float32     %10.1f GFLOP/s\n", r->memory_gbs,
-           r->upload_gbs, r->download_gbs, r->gflops);
+    printf("   barrier     %10.2f us\n   dispatch    %10.2f us\n   submission  %10.2f us\n", r->barrier_ns / 1e3,
+           r->dispatch_ns / 1e3, r->submit_ns / 1e3);
+    printf("   memory      %10.1f GB/s\n   upload      %10.1f GB/s\n   download    %10.1f GB/s\n   float32     %10.1f "
+           "GFLOP/s\n",
+           r->memory_gbs, r->upload_gbs, r->download_gbs, r->gflops);
     printf("   %s\n", p->measured ? "measured now" : "kept from an earlier measurement");
 }
 
 static json_t *rates_json(const probed *p) {
     const braid_device_rates *r = &p->rates;
     if (p->err.status != BRAID_OK) return json_pack("{ss}", "error", p->err.message);
-    return json_pack("{sf sf sf sf sf sf sf sb}", "barrier_ns", r->barrier_ns, "dispatch_ns", r->dispatch_ns, "submit_ns",
-                     r->submit_ns, "memory_gbs", r->memory_gbs, "upload_gbs", r->upload_gbs, "download_gbs",
-                     r->download_gbs, "gflops", r->gflops, "measured", p->measured);
+    return json_pack("{sf sf sf sf sf sf sf sb}", "barrier_ns", r->barrier_ns, "dispatch_ns", r->dispatch_ns,
+                     "submit_ns", r->submit_ns, "memory_gbs", r->memory_gbs, "upload_gbs", r->upload_gbs,
+                     "download_gbs", r->download_gbs, "gflops", r->gflops, "measured", p->measured);
 }
 
 int cmd_devices(const cli_options *o) {
@@ -102,8 +103,10 @@ int cmd_devices(const cli_options *o) {
         json_t *object = o->json ? to_json(&list[i]) : NULL;
         if (o->probe && probe(o, &list[i], &p) != BRAID_OK && list[i].usable) err = p.err;
         if (object && o->probe) json_object_set_new(object, "rates", rates_json(&p));
-        if (object) json_array_append_new(all, object);
-        else print_text(&list[i]);
+        if (object)
+            json_array_append_new(all, object);
+        else
+            print_text(&list[i]);
         if (!object && o->probe) print_rates(&p);
     }
     if (o->json) {

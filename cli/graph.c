@@ -15,7 +15,8 @@ static bool any_of(const char *s, const char *const *list) {
 static graph_family family_of(const braid_plan_step *s) {
     static const char *const maps[] = {"map", "word", "generate", "range", "one_hot", NULL};
     static const char *const products[] = {"mm", "mv", "contract", NULL};
-    static const char *const windows[] = {"window", "resize", "lrn", "unpool", "roi_align", "grid_sample", "affine_grid", NULL};
+    static const char *const windows[] = {"window",    "resize",      "lrn",         "unpool",
+                                          "roi_align", "grid_sample", "affine_grid", NULL};
     static const char *const rows[] = {"reduce", "softmax", "norm", "scan", "sort", "loss", NULL};
     if (!strcmp(s->kernel, "host")) return FAMILY_HOST;
     if (!strncmp(s->op, "Conv", 4)) return FAMILY_CONVOLUTION;
@@ -35,8 +36,10 @@ static braid_status make_boxes(graph_plan *p, const braid_plan_step *steps, size
     p->steps = count;
     for (size_t i = 0; i < count; i++) {
         graph_box *last = p->count ? &p->boxes[p->count - 1] : NULL;
-        if (last && same_box(last->steps, &steps[i])) last->rows++;
-        else p->boxes[p->count++] = (graph_box){&steps[i], 1, family_of(&steps[i]), (double)steps[i].cost_ns / 1e3};
+        if (last && same_box(last->steps, &steps[i]))
+            last->rows++;
+        else
+            p->boxes[p->count++] = (graph_box){&steps[i], 1, family_of(&steps[i]), (double)steps[i].cost_ns / 1e3};
     }
     return BRAID_OK;
 }
@@ -113,7 +116,8 @@ static braid_status write_text(const cli_options *o, const char *text, size_t le
     if (!to) return cli_error(err, BRAID_IO, "%s: %s", o->output_dir, strerror(errno));
     bool wrong = fwrite(text, 1, length, to) != length;
     if (o->output_dir) wrong = fclose(to) != 0 || wrong;
-    return wrong ? cli_error(err, BRAID_IO, "%s: cannot write", o->output_dir ? o->output_dir : "standard output") : BRAID_OK;
+    return wrong ? cli_error(err, BRAID_IO, "%s: cannot write", o->output_dir ? o->output_dir : "standard output")
+                 : BRAID_OK;
 }
 
 static braid_status write_picture(const cli_options *o, const graph_plan *p, braid_error *err) {
@@ -121,8 +125,7 @@ static braid_status write_picture(const cli_options *o, const graph_plan *p, bra
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);
     if (!memory) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
-    graph_draw(p, memory);
-    bool wrong = ferror(memory);
+    bool wrong = !graph_draw(p, memory) || ferror(memory);
     wrong = fclose(memory) != 0 || wrong;
     braid_status status = wrong ? cli_error(err, BRAID_HOST_MEMORY, "out of memory") : write_text(o, text, length, err);
     free(text);

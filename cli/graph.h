@@ -44,7 +44,7 @@ typedef struct graph_plan {
 } graph_plan;
 
 /* ---- graph_draw.c */
-void graph_draw(const graph_plan *, FILE *);
+bool graph_draw(const graph_plan *, FILE *); /* false: out of memory */
 
 /* ---- svg.c: every text may hold any bytes; what XML or UTF-8 does not allow becomes '?'. */
 void svg_begin(FILE *, double width, double height);

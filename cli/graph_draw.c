@@ -2,8 +2,8 @@
  * graph_draw: a plan as SVG. Waves are columns from left to right, wrapped into lines like a text.
  *
  * Up to DETAIL_BOXES dispatches each is a box, as high as its time but high enough for its text; the bar at its foot is
- * as long as its time. The least of a crowded wave share one. Beyond that a column is a bar: the time of each family in one wave, or in several when there
- * are too many waves.
+ * as long as its time. The least of a crowded wave share one. Beyond that a column is a bar: the time of each family in
+ * one wave, or in several when there are too many waves.
  */
 #include "graph.h"
 
@@ -23,20 +23,22 @@ typedef struct canvas {
 
 static const char *const fills[] = {
 #define GRAPH_FILL(name, text, fill) fill,
-    GRAPH_FAMILY_MAP(GRAPH_FILL)
-};
+    GRAPH_FAMILY_MAP(GRAPH_FILL)};
 static const char *const titles[] = {
 #define GRAPH_TITLE(name, text, fill) text,
-    GRAPH_FAMILY_MAP(GRAPH_TITLE)
-};
+    GRAPH_FAMILY_MAP(GRAPH_TITLE)};
 
-static const svg_style small = {.size = 11}, strong = {.size = 11, .bold = true}, faint = {.size = 10, .fill = "#6b6f76"};
+static const svg_style small = {.size = 11}, strong = {.size = 11, .bold = true},
+                       faint = {.size = 10, .fill = "#6b6f76"};
 
 /* "12.3 µs" with three digits. */
 static void time_text(double us, char *out, size_t capacity) {
-    if (us >= 1e6) snprintf(out, capacity, "%.2f s", us / 1e6);
-    else if (us >= 1e3) snprintf(out, capacity, "%.*f ms", us >= 1e5 ? 0 : us >= 1e4 ? 1 : 2, us / 1e3);
-    else snprintf(out, capacity, "%.*f \xc2\xb5s", us >= 100 ? 0 : us >= 10 ? 1 : 2, us);
+    if (us >= 1e6)
+        snprintf(out, capacity, "%.2f s", us / 1e6);
+    else if (us >= 1e3)
+        snprintf(out, capacity, "%.*f ms", us >= 1e5 ? 0 : us >= 1e4 ? 1 : 2, us / 1e3);
+    else
+        snprintf(out, capacity, "%.*f \xc2\xb5s", us >= 100 ? 0 : us >= 10 ? 1 : 2, us);
 }
 
 static bool same_wave(const graph_box *a, const graph_box *b) {
@@ -83,16 +85,19 @@ static void draw_title(canvas *c) {
     const graph_plan *p = c->p;
     char line[512], time[32];
     const char *slash = strrchr(p->model, '/');
-    size_t phases = p->count ? p->boxes[p->count - 1].steps->phase + 1 : 0, hosts = sum_families(p->boxes, p->count).boxes[FAMILY_HOST];
+    size_t phases = p->count ? p->boxes[p->count - 1].steps->phase + 1 : 0,
+           hosts = sum_families(p->boxes, p->count).boxes[FAMILY_HOST];
     time_text(c->sum, time, sizeof time);
-    svg_text(c->out, margin, c->y += 20, c->page, false, &(svg_style){.size = 20, .bold = true}, slash ? slash + 1 : p->model);
-    int n = hosts < p->count || !hosts ? snprintf(line, sizeof line, "%zu steps in %zu dispatches, %zu waves", p->steps - hosts,
-                                                  p->count - hosts, c->waves)
+    svg_text(c->out, margin, c->y += 20, c->page, false, &(svg_style){.size = 20, .bold = true},
+             slash ? slash + 1 : p->model);
+    int n = hosts < p->count || !hosts ? snprintf(line, sizeof line, "%zu steps in %zu dispatches, %zu waves",
+                                                  p->steps - hosts, p->count - hosts, c->waves)
                                        : 0;
     if (phases > 1) n += snprintf(line + n, sizeof line - (size_t)n, ", %zu phases", phases);
     if (hosts) n += snprintf(line + n, sizeof line - (size_t)n, "%s%zu host steps", n ? ", " : "", hosts);
     if (p->lanes > 1) n += snprintf(line + n, sizeof line - (size_t)n, "; %u lanes", p->lanes);
-    snprintf(line + n, sizeof line - (size_t)n, "; %s %s", time, p->measured ? "in all, each dispatch measured alone" : "by estimate");
+    snprintf(line + n, sizeof line - (size_t)n, "; %s %s", time,
+             p->measured ? "in all, each dispatch measured alone" : "by estimate");
     svg_text(c->out, margin, c->y += 24, c->page, false, &(svg_style){.size = 13}, line);
     svg_text(c->out, margin, c->y += 18, c->page, false, &(svg_style){.size = 13, .fill = "#6b6f76"}, p->device);
 }
@@ -104,7 +109,8 @@ static void draw_legend(canvas *c) {
     for (int f = 0; f < FAMILIES; f++) {
         char text[96];
         if (!t.boxes[f]) continue;
-        snprintf(text, sizeof text, "%s: %zu (%.1f %%)", titles[f], t.boxes[f], c->sum > 0 ? 100 * t.us[f] / c->sum : 0);
+        snprintf(text, sizeof text, "%s: %zu (%.1f %%)", titles[f], t.boxes[f],
+                 c->sum > 0 ? 100 * t.us[f] / c->sum : 0);
         double width = 28 + 7.4 * (double)strlen(text) + 14;
         if (x + width > margin + c->page) {
             x = margin;
@@ -154,8 +160,8 @@ static size_t pick(const graph_box *boxes, size_t count, const graph_box **out) 
 
 static void box_tip(const graph_box *b, const char *time, char *out, size_t capacity) {
     const braid_plan_step *s = b->steps;
-    size_t n = (size_t)snprintf(out, capacity, "%.80s, kernel %.40s, %s\nwave %u, dispatch %u, %zu rows", s->op, s->kernel, time,
-                                s->wave, s->dispatch, b->rows);
+    size_t n = (size_t)snprintf(out, capacity, "%.80s, kernel %.40s, %s\nwave %u, dispatch %u, %zu rows", s->op,
+                                s->kernel, time, s->wave, s->dispatch, b->rows);
     if (s->once) n += (size_t)snprintf(out + n, capacity - n, ", once for all lanes");
     for (size_t i = 0; i < b->rows && i < TIPS && n + 100 < capacity; i++) {
         n += (size_t)snprintf(out + n, capacity - n, "\n%.70s", b->steps[i].node);
@@ -213,7 +219,8 @@ static double draw_wave(const canvas *c, double x, size_t first, size_t end, con
     time_text(time_of(boxes, count), time, sizeof time);
     snprintf(text, sizeof text, host ? "host step %u" : "wave %u", boxes->steps->wave);
     svg_text(c->out, x, y + 9, column, false, &strong, text);
-    svg_text(c->out, x + column, y + 9, column, false, &(svg_style){.size = 10, .fill = "#6b6f76", .anchor = "end"}, time);
+    svg_text(c->out, x + column, y + 9, column, false, &(svg_style){.size = 10, .fill = "#6b6f76", .anchor = "end"},
+             time);
     svg_line(c->out, x, y + 14, x + column, y + 14);
     y += 24;
     for (size_t i = 0; i < alone; i++) {
@@ -272,7 +279,8 @@ static void column_tip(const graph_plan *p, const column_sum *s, const totals *t
     for (int f = 0; f < FAMILIES && n < capacity; f++) {
         if (!t->boxes[f]) continue;
         time_text(t->us[f], time, sizeof time);
-        n += (size_t)snprintf(out + n, capacity - n, "\n%s: %zu dispatches, %zu steps, %s", titles[f], t->boxes[f], t->rows[f], time);
+        n += (size_t)snprintf(out + n, capacity - n, "\n%s: %zu dispatches, %zu steps, %s", titles[f], t->boxes[f],
+                              t->rows[f], time);
     }
 }
 
@@ -301,7 +309,8 @@ static void draw_axis(const canvas *c, double axis, double most, size_t most_row
     svg_line(c->out, margin, axis + 1.5, margin + width, axis + 1.5);
     svg_text(c->out, margin, axis - bar_height - 4, 200, false, &faint, text);
     snprintf(text, sizeof text, "%zu steps", most_rows);
-    svg_text(c->out, margin + width, axis - bar_height - 4, 200, false, &(svg_style){.size = 10, .fill = "#6b6f76", .anchor = "end"}, text);
+    svg_text(c->out, margin + width, axis - bar_height - 4, 200, false,
+             &(svg_style){.size = 10, .fill = "#6b6f76", .anchor = "end"}, text);
 }
 
 static void draw_bars(canvas *c, size_t first, size_t end, column_sum *columns) {
@@ -343,7 +352,8 @@ static void draw_longest(canvas *c, const graph_box **room) {
     char text[256], time[32];
     for (size_t i = 0; i < p->count; i++) room[i] = &p->boxes[i];
     qsort(room, p->count, sizeof *room, by_time);
-    svg_text(c->out, margin, c->y + 10, c->page, false, &(svg_style){.size = 13, .bold = true}, "the longest dispatches");
+    svg_text(c->out, margin, c->y + 10, c->page, false, &(svg_style){.size = 13, .bold = true},
+             "the longest dispatches");
     c->y += 30;
     for (size_t i = 0; i < p->count && i < LONGEST; i++, c->y += 17) {
         const graph_box *b = room[i];
@@ -361,19 +371,23 @@ static void draw_longest(canvas *c, const graph_box **room) {
 
 /* ---- the whole */
 
-static void draw_phases(canvas *c) {
+static bool draw_phases(canvas *c) {
     const graph_plan *p = c->p;
     const graph_box **room = calloc(p->count + 1, sizeof *room);
     column_sum *columns = calloc(p->count + 1, sizeof *columns);
-    for (size_t first = 0, end; room && columns && first < p->count; first = end) {
+    bool enough = room && columns;
+    for (size_t first = 0, end; enough && first < p->count; first = end) {
         end = phase_end(p, first);
         draw_phase(c, first, end);
-        if (c->detail) draw_boxes(c, first, end, room);
-        else draw_bars(c, first, end, columns);
+        if (c->detail)
+            draw_boxes(c, first, end, room);
+        else
+            draw_bars(c, first, end, columns);
     }
-    if (room && columns && !c->detail) draw_longest(c, room);
+    if (enough && !c->detail) draw_longest(c, room);
     free((void *)room);
     free(columns);
+    return enough;
 }
 
 /* Wide enough for the longest line of waves. */
@@ -393,21 +407,28 @@ static void measure_page(canvas *c) {
 }
 
 /* The height is known at the end, so everything below the first line is drawn into a buffer. */
-void graph_draw(const graph_plan *p, FILE *out) {
+bool graph_draw(const graph_plan *p, FILE *out) {
+    bool enough = true;
     char *text = NULL;
     size_t length = 0;
     canvas c = {.p = p, .out = open_memstream(&text, &length), .y = margin, .sum = time_of(p->boxes, p->count)};
-    if (!c.out) return;
+    if (!c.out) return false;
     for (size_t i = 0; i < p->count; i++)
         if (p->boxes[i].us > c.largest) c.largest = p->boxes[i].us;
     measure_page(&c);
     draw_title(&c);
     draw_legend(&c);
-    if (p->count) draw_phases(&c);
-    else svg_text(c.out, margin, c.y += 20, c.page, false, &small, "nothing to do: every output is an input or a constant");
-    fclose(c.out);
-    svg_begin(out, c.page + 2 * margin, c.y + margin);
-    fwrite(text, 1, length, out);
-    svg_end(out);
+    if (p->count)
+        enough = draw_phases(&c);
+    else
+        svg_text(c.out, margin, c.y += 20, c.page, false, &small,
+                 "nothing to do: every output is an input or a constant");
+    enough = fclose(c.out) == 0 && enough;
+    if (enough) {
+        svg_begin(out, c.page + 2 * margin, c.y + margin);
+        fwrite(text, 1, length, out);
+        svg_end(out);
+    }
     free(text);
+    return enough;
 }

@@ -75,22 +75,25 @@ static void print_json(const braid_step_time *steps, size_t count) {
 
 enum { TRACK_WAVES = 1, TRACK_DISPATCHES, TRACK_HOST };
 
-static bool on_host(const braid_step_time *s) { return !strcmp(s->kernel, "host"); }
-
-static void name_track(json_t *events, const char *what, int track, const char *name) {
-    json_array_append_new(events, json_pack("{ss ss si si s{ss}}", "name", what, "ph", "M", "pid", 1, "tid", track, "args",
-                                            "name", name));
+static bool on_host(const braid_step_time *s) {
+    return !strcmp(s->kernel, "host");
 }
 
-static void add_event(json_t *events, const char *name, const char *category, int track, double us, double for_us, json_t *args) {
-    json_array_append_new(events, json_pack("{ss ss ss sf sf si si so}", "name", name, "cat", category, "ph", "X", "ts", us,
-                                            "dur", for_us, "pid", 1, "tid", track, "args", args));
+static void name_track(json_t *events, const char *what, int track, const char *name) {
+    json_array_append_new(events, json_pack("{ss ss si si s{ss}}", "name", what, "ph", "M", "pid", 1, "tid", track,
+                                            "args", "name", name));
+}
+
+static void add_event(json_t *events, const char *name, const char *category, int track, double us, double for_us,
+                      json_t *args) {
+    json_array_append_new(events, json_pack("{ss ss ss sf sf si si so}", "name", name, "cat", category, "ph", "X", "ts",
+                                            us, "dur", for_us, "pid", 1, "tid", track, "args", args));
 }
 
 static void add_step(json_t *events, const braid_step_time *s, double us) {
-    json_t *args = json_pack("{ss ss si si si sI sI}", "node", s->node, "kernel", s->kernel, "wave", (int)s->wave, "rows",
-                             (int)s->rows, "copies", (int)s->copies, "flops", (json_int_t)s->flops, "bytes",
-                             (json_int_t)s->bytes);
+    json_t *args =
+        json_pack("{ss ss si si si sI sI}", "node", s->node, "kernel", s->kernel, "wave", (int)s->wave, "rows",
+                  (int)s->rows, "copies", (int)s->copies, "flops", (json_int_t)s->flops, "bytes", (json_int_t)s->bytes);
     add_event(events, s->op, s->kernel, on_host(s) ? TRACK_HOST : TRACK_DISPATCHES, us, (double)s->time_ns / 1e3, args);
 }
 
@@ -103,7 +106,9 @@ static void add_wave(json_t *events, const braid_step_time *steps, size_t count,
               json_pack("{sI sI}", "dispatches", (json_int_t)count, "steps", (json_int_t)rows));
 }
 
-static bool is_copy(const braid_step_time *s) { return !s->rows; }
+static bool is_copy(const braid_step_time *s) {
+    return !s->rows;
+}
 
 /* Does b go on with a's wave. */
 static bool joins(const braid_step_time *a, const braid_step_time *b) {
@@ -116,7 +121,8 @@ static void add_steps(json_t *events, const braid_step_time *steps, size_t count
     double end = 0, zero = 0;
     for (size_t i = 0, next; i < count; i = next) {
         const braid_step_time *s = &steps[i], *before = i ? s - 1 : s;
-        bool other = i == 0 || on_host(s) != on_host(before) || s->start_ns < before->start_ns || is_copy(s) || is_copy(before);
+        bool other =
+            i == 0 || on_host(s) != on_host(before) || s->start_ns < before->start_ns || is_copy(s) || is_copy(before);
         if (other) zero = end - (double)steps[i].start_ns / 1e3;
         double first = zero + (double)steps[i].start_ns / 1e3;
         for (next = i; next < count && (next == i || joins(&steps[next - 1], &steps[next])); next++) {
@@ -142,9 +148,13 @@ static braid_status write_trace(const cli_options *o, const braid_step_time *ste
 }
 
 /* The steps of a run with its copies around them, where it has some. */
-static size_t with_copies(const braid_step_time *steps, size_t count, const braid_run_times *run, braid_step_time *out) {
+static size_t with_copies(const braid_step_time *steps, size_t count, const braid_run_times *run,
+                          braid_step_time *out) {
     const braid_step_time in = {.node = "", .op = "copy", .kernel = "upload", .time_ns = run->upload_ns};
-    const braid_step_time back = {.node = "", .op = "copy", .kernel = "download", .time_ns = run->download_ns,
+    const braid_step_time back = {.node = "",
+                                  .op = "copy",
+                                  .kernel = "download",
+                                  .time_ns = run->download_ns,
                                   .start_ns = run->device_ns - run->download_ns,
                                   .wave = count ? steps[count - 1].wave : 0};
     size_t n = 0;

@@ -12,7 +12,9 @@ void svg_begin(FILE *out, double width, double height) {
             width, height, width, height);
 }
 
-void svg_end(FILE *out) { fputs("</svg>\n", out); }
+void svg_end(FILE *out) {
+    fputs("</svg>\n", out);
+}
 
 /* Bytes of the UTF-8 character at s, 0 when it is none. */
 static int character(const unsigned char *s) {
@@ -30,12 +32,18 @@ static int character(const unsigned char *s) {
 /* Writes one character and returns what follows it. */
 static const unsigned char *put_character(FILE *out, const unsigned char *s) {
     int n = character(s);
-    if (n == 0 || s[0] == 0x7f || (s[0] < 0x20 && s[0] != '\n')) fputc('?', out);
-    else if (*s == '&') fputs("&amp;", out);
-    else if (*s == '<') fputs("&lt;", out);
-    else if (*s == '>') fputs("&gt;", out);
-    else if (*s == '"') fputs("&quot;", out);
-    else fwrite(s, 1, (size_t)n, out);
+    if (n == 0 || s[0] == 0x7f || (s[0] < 0x20 && s[0] != '\n'))
+        fputc('?', out);
+    else if (*s == '&')
+        fputs("&amp;", out);
+    else if (*s == '<')
+        fputs("&lt;", out);
+    else if (*s == '>')
+        fputs("&gt;", out);
+    else if (*s == '"')
+        fputs("&quot;", out);
+    else
+        fwrite(s, 1, (size_t)n, out);
     return s + (n ? n : 1);
 }
 
@@ -68,7 +76,9 @@ void svg_text(FILE *out, double x, double y, double room, bool tail, const svg_s
 }
 
 void svg_rect(FILE *out, double x, double y, double width, double height, const char *fill, const char *tooltip) {
-    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\" stroke=\"#55585e\" stroke-width=\"0.6\"",
+    fprintf(out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\" stroke=\"#55585e\" "
+            "stroke-width=\"0.6\"",
             x, y, width, height, fill);
     if (!tooltip) {
         fputs("/>\n", out);
@@ -80,9 +90,11 @@ void svg_rect(FILE *out, double x, double y, double width, double height, const 
 }
 
 void svg_bar(FILE *out, double x, double y, double width, double height) {
-    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill-opacity=\"0.45\"/>\n", x, y, width, height);
+    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill-opacity=\"0.45\"/>\n", x, y, width,
+            height);
 }
 
 void svg_line(FILE *out, double x1, double y1, double x2, double y2) {
-    fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#b9bcc2\" stroke-width=\"0.8\"/>\n", x1, y1, x2, y2);
+    fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#b9bcc2\" stroke-width=\"0.8\"/>\n",
+            x1, y1, x2, y2);
 }

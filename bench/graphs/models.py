@@ -1,4 +1,4 @@
-"""The models that are cloned. Each is a function of the batch size; the batch is baked into the shapes, as exporters do."""
+"""The models that are cloned, each a function of the batch size, which is baked into the shapes, as exporters do."""
 import pathlib
 
 import numpy as np

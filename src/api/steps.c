@@ -24,9 +24,15 @@ static void add_device(steps *l, const segment *seg) {
         for (int32_t k = 0; k < d->n_steps; k++) {
             const step *s = p->steps[p->order[d->first_step + k]];
             steps_add(l, seg->g->nodes[s->node],
-                      (braid_plan_step){.kernel = s->kernel, .wave = (uint32_t)d->wave, .dispatch = (uint32_t)i,
-                                        .copies = s->copies, .once = s->once, .tiles = s->tiles, .flops = s->flops,
-                                        .bytes = s->bytes, .cost_ns = d->cost_ns});
+                      (braid_plan_step){.kernel = s->kernel,
+                                        .wave = (uint32_t)d->wave,
+                                        .dispatch = (uint32_t)i,
+                                        .copies = s->copies,
+                                        .once = s->once,
+                                        .tiles = s->tiles,
+                                        .flops = s->flops,
+                                        .bytes = s->bytes,
+                                        .cost_ns = d->cost_ns});
         }
     }
 }
@@ -34,16 +40,20 @@ static void add_device(steps *l, const segment *seg) {
 static void add_host(steps *l, const stage *st, const segment *seg) {
     for (int32_t i = 0; i < seg->n_nodes; i++) {
         const node *n = st->g->nodes[seg->nodes[i]];
-        steps_add(l, n, (braid_plan_step){.kernel = "host", .wave = (uint32_t)i, .dispatch = (uint32_t)i,
-                                          .copies = (uint32_t)node_copies(n)});
+        steps_add(
+            l, n,
+            (braid_plan_step){
+                .kernel = "host", .wave = (uint32_t)i, .dispatch = (uint32_t)i, .copies = (uint32_t)node_copies(n)});
     }
 }
 
 static void add_stages(steps *l, const stage *st) {
     for (; st; st = st->rest ? st->rest_stages.first : NULL) {
         for (int32_t i = 0; i < st->n_segments; i++, l->phase++) {
-            if (st->segments[i].on_host) add_host(l, st, &st->segments[i]);
-            else add_device(l, &st->segments[i]);
+            if (st->segments[i].on_host)
+                add_host(l, st, &st->segments[i]);
+            else
+                add_device(l, &st->segments[i]);
         }
     }
 }

@@ -9,15 +9,23 @@
  * Everything is the best of a few runs. The file is untrusted like the pipeline cache: it counts only when it was
  * written for this device and driver and every byte is as it was.
  */
-#include "gpu/inside.h"
 #include "kernels/rows/probe.h"
+#include "gpu/inside.h"
 #include "kernels/rows/word.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
-enum { TINY = 256, ROUNDS = 5, TINY_ROUNDS = 20, GROUP = 128, PER_TILE = 2048, ENOUGH_NS = 2000000, LOOPS_MOST = 32768 };
+enum {
+    TINY = 256,
+    ROUNDS = 5,
+    TINY_ROUNDS = 20,
+    GROUP = 128,
+    PER_TILE = 2048,
+    ENOUGH_NS = 2000000,
+    LOOPS_MOST = 32768
+};
 static const uint64_t STREAM_LEAST = 1 << 20, STREAM_MOST = 256 << 20, COPY_BYTES = 32 << 20;
 
 /* ---------------------------------------------------------------------------------------------------- file */
@@ -30,7 +38,8 @@ typedef struct rates_file {
     uint64_t hash; /* of everything above */
 } rates_file;
 _Static_assert(sizeof(braid_device_rates) == 7 * sizeof(double), "no padding");
-_Static_assert(offsetof(rates_file, hash) == 16 + sizeof(gpu_cache_identity) + sizeof(braid_device_rates), "no padding");
+_Static_assert(offsetof(rates_file, hash) == 16 + sizeof(gpu_cache_identity) + sizeof(braid_device_rates),
+               "no padding");
 
 static rates_file file_for(const gpu *g, const braid_device_rates *rates) {
     rates_file f = {.magic = "braidrt", .format = 1, .bytes = sizeof f, .identity = g->identity, .rates = *rates};
@@ -64,7 +73,9 @@ static void write_rates(const gpu *g, const braid_device_rates *rates) {
     if (path_for(g, path, sizeof path)) gpu_cache_replace(path, &f, sizeof f, NULL, 0, g->log);
 }
 
-static uint32_t whole_number(double v) { return v < 1 ? 1 : v > 4e9 ? 4000000000u : (uint32_t)v; }
+static uint32_t whole_number(double v) {
+    return v < 1 ? 1 : v > 4e9 ? 4000000000u : (uint32_t)v;
+}
 
 void gpu_rates_load(gpu *g) {
     braid_device_rates r;
@@ -85,7 +96,9 @@ typedef struct probe {
     uint32_t group;
 } probe;
 
-static operand at(const gpu_buffer *b) { return (operand){.base = b->address, .kind = OPERAND_DIRECT}; }
+static operand at(const gpu_buffer *b) {
+    return (operand){.base = b->address, .kind = OPERAND_DIRECT};
+}
 
 /* Runs it a few times; the least of each kind of time. host_ns is from submission to the end of waiting. */
 static braid_status time_program(const probe *p, gpu_program_info *info, int rounds, gpu_times *best, uint64_t *host_ns,
@@ -128,7 +141,8 @@ static braid_status measure_tiny(probe *p, braid_device_rates *out, braid_error 
     uint64_t host_ns = 0;
     memcpy(p->rows.mapped, &row, sizeof row);
     for (uint32_t i = 0; i < TINY; i++)
-        list[i] = (gpu_dispatch){.pipeline = p->tiny, .rows = p->rows.address, .row_bytes = sizeof row, .n_rows = 1, .tiles = 1};
+        list[i] = (gpu_dispatch){
+            .pipeline = p->tiny, .rows = p->rows.address, .row_bytes = sizeof row, .n_rows = 1, .tiles = 1};
     TRY(time_dispatches(p, list, 1, &one, &host_ns, err));
     out->submit_ns = (double)host_ns;
     TRY(time_dispatches(p, list, TINY, &together, &host_ns, err));
@@ -141,7 +155,10 @@ static braid_status measure_tiny(probe *p, braid_device_rates *out, braid_error 
 
 static braid_status time_row(probe *p, uint32_t pipeline, const row_probe *row, double *ns, braid_error *err) {
     uint64_t host_ns;
-    gpu_dispatch d = {.pipeline = pipeline, .rows = p->rows.address, .row_bytes = sizeof *row, .n_rows = 1,
+    gpu_dispatch d = {.pipeline = pipeline,
+                      .rows = p->rows.address,
+                      .row_bytes = sizeof *row,
+                      .n_rows = 1,
                       .tiles = row->header.tiles};
     memcpy(p->rows.mapped, row, sizeof *row);
     return time_dispatches(p, &d, 1, ns, &host_ns, err);
@@ -164,7 +181,8 @@ static braid_status measure_fma(probe *p, braid_device_rates *out, braid_error *
     uint64_t room = p->to.bytes / (p->group * sizeof(float));
     if (tiles > room) tiles = (uint32_t)room;
     for (uint32_t loops = 16; loops <= LOOPS_MOST && ns < ENOUGH_NS; loops *= 2) {
-        row_probe row = {.header = {.tiles = tiles}, .to = at(&p->to), .loops = loops, .multiply = 0.999f, .add = 0.001f};
+        row_probe row = {
+            .header = {.tiles = tiles}, .to = at(&p->to), .loops = loops, .multiply = 0.999f, .add = 0.001f};
         TRY(time_row(p, p->fma, &row, &ns, err));
         out->gflops = 2.0 * PROBE_CHAINS * loops * tiles * p->group / ns;
     }
@@ -190,7 +208,8 @@ static braid_status measure_copies(probe *p, braid_device_rates *out, braid_erro
 static braid_status make_pipelines(probe *p, braid_error *err) {
     const device_traits *t = &p->g->device.traits;
     const uint32_t ids[] = {SPEC_GROUP, SPEC_SUBGROUP}, values[] = {p->group, t->subgroup};
-    const gpu_pipeline_key keys[] = {{"word", 2, ids, values}, {"probe_stream", 2, ids, values}, {"probe_fma", 2, ids, values}};
+    const gpu_pipeline_key keys[] = {
+        {"word", 2, ids, values}, {"probe_stream", 2, ids, values}, {"probe_fma", 2, ids, values}};
     uint32_t handles[3];
     TRY(gpu_pipelines(p->g, 3, keys, handles, err));
     p->tiny = handles[0];
@@ -204,7 +223,8 @@ static braid_status prepare(probe *p, braid_error *err) {
     gpu *g = p->g;
     const run_block run = {.lanes = 1};
     uint64_t bytes = STREAM_MOST;
-    while (bytes > STREAM_LEAST && (bytes > g->device.info.memory / 32 || bytes > g->device.traits.max_buffer / 2)) bytes /= 2;
+    while (bytes > STREAM_LEAST && (bytes > g->device.info.memory / 32 || bytes > g->device.traits.max_buffer / 2))
+        bytes /= 2;
     p->group = g->device.traits.max_invocations < GROUP ? g->device.traits.max_invocations : GROUP;
     TRY(gpu_buffer_new(g, GPU_SHARED, sizeof run, &p->run, err));
     TRY(gpu_buffer_new(g, GPU_SHARED, 4096, &p->rows, err));

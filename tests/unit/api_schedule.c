@@ -10,11 +10,14 @@ static const char *const graphs[] = {
     /* a chain; independent branches that merge; parts of one Concat; a row that needs several kernels; integers */
     "graph t(a: float32[4,6], b: float32[6,9]) { m = MatMul(a, b) y = Softmax(m) {axis = -1} z = Transpose(y) } -> z",
     "graph t(a: float32[1,4,8,8], b: float32[4,4,3,3]) { p = Conv(a, b) {pads = [1, 1, 1, 1]} "
-    "q = Conv(a, b) {pads = [1, 1, 1, 1], dilations = [1, 1]} r = AveragePool(a) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]} "
+    "q = Conv(a, b) {pads = [1, 1, 1, 1], dilations = [1, 1]} r = AveragePool(a) {kernel_shape = [3, 3], pads = [1, 1, "
+    "1, 1]} "
     "y = Concat(p, q, r) {axis = 1} z = GlobalAveragePool(y) } -> y, z",
-    "graph t(a: float32[3,5], b: float32[3,5]) { p = Exp(a) q = Exp(b) r = Exp(p) s = Exp(q) y = Concat(r, s, a, b) {axis = 1} "
+    "graph t(a: float32[3,5], b: float32[3,5]) { p = Exp(a) q = Exp(b) r = Exp(p) s = Exp(q) y = Concat(r, s, a, b) "
+    "{axis = 1} "
     "n: int64[2] = constant {3, 17} u, v = Split(y, n) {axis = 1} } -> u, v, s",
-    "graph t(a: int64[6,3], b: int64[6,3]) { p = Add(a, b) q = Mul(a, b) r = Sub(p, q) y = Concat(p, r) {axis = 0} } -> y, q",
+    "graph t(a: int64[6,3], b: int64[6,3]) { p = Add(a, b) q = Mul(a, b) r = Sub(p, q) y = Concat(p, r) {axis = 0} } "
+    "-> y, q",
 };
 
 typedef struct outcome {
@@ -24,7 +27,8 @@ typedef struct outcome {
 
 static void run(const braid_model *model, braid_schedule schedule, bool no_fuse, braid_tensor *in, outcome *to) {
     braid_error err = {0};
-    braid_session_options o = {.size = sizeof o, .schedule = schedule, .no_fuse = no_fuse, .no_reroll = true, .verify = true};
+    braid_session_options o = {
+        .size = sizeof o, .schedule = schedule, .no_fuse = no_fuse, .no_reroll = true, .verify = true};
     braid_device *device = ops_device(false);
     braid_session *session = NULL;
     size_t n_in = braid_model_input_count(model), n_out = (size_t)model->m->g->n_outputs;
@@ -85,9 +89,11 @@ static void schedules_agree(void **state) {
 static void merging_shows(void **state) {
     (void)state;
     braid_error err = {0};
-    braid_model *model = ops_model("graph t(a: float32[64], b: float32[64]) { p = Exp(a) q = Exp(b) r = Exp(p) s = Exp(q) } -> r, s", &err);
+    braid_model *model = ops_model(
+        "graph t(a: float32[64], b: float32[64]) { p = Exp(a) q = Exp(b) r = Exp(p) s = Exp(q) } -> r, s", &err);
     float zero[64] = {0};
-    braid_tensor in[2] = {{.name = "a", .type = BRAID_FLOAT32, .rank = 1, .dims = {64}, .data = zero, .bytes = sizeof zero}};
+    braid_tensor in[2] = {
+        {.name = "a", .type = BRAID_FLOAT32, .rank = 1, .dims = {64}, .data = zero, .bytes = sizeof zero}};
     in[1] = in[0];
     in[1].name = "b";
     static const int expected[3][3] = {{4, 2, 2}, {4, 2, 4}, {4, 4, 4}}; /* steps, waves, dispatches */

@@ -9,11 +9,13 @@ static braid_session *session_of(const char *source, bool no_fuse, braid_model *
     braid_device *device = ops_device(false);
     braid_session_options o = {.size = sizeof o, .no_fuse = no_fuse, .no_reroll = true};
     *model = ops_model(source, &err);
-    if (!*model || braid_session_create(&device, 1, *model, &o, &session, &err) != BRAID_OK) fail_msg("%s", err.message);
+    if (!*model || braid_session_create(&device, 1, *model, &o, &session, &err) != BRAID_OK)
+        fail_msg("%s", err.message);
     return session;
 }
 
-static void check(const braid_plan_step *s, const char *type, uint32_t phase, uint32_t wave, uint32_t dispatch, bool host) {
+static void check(const braid_plan_step *s, const char *type, uint32_t phase, uint32_t wave, uint32_t dispatch,
+                  bool host) {
     assert_string_equal(s->op, type);
     assert_int_equal(s->phase, phase);
     assert_int_equal(s->wave, wave);
@@ -28,7 +30,8 @@ static void phases_and_rows(void **state) {
     (void)state;
     braid_model *model;
     braid_session *s = session_of("graph t(a: float32[3,3], b: float32[3,3]) { p = Exp(a) q = Exp(b) r = Mul(p, q) "
-                                  "d = Det(r) \"the host's\" z = Neg(d) } -> z", true, &model);
+                                  "d = Det(r) \"the host's\" z = Neg(d) } -> z",
+                                  true, &model);
     const braid_plan_step *list;
     size_t count;
     for (int again = 0; again < 2; again++) {

@@ -24,7 +24,8 @@ static bool probe_measures(gpu *g, bool again, braid_device_rates *out) {
 }
 
 static void check_sane(const braid_device_rates *r) {
-    const double figures[] = {r->barrier_ns, r->dispatch_ns, r->submit_ns, r->memory_gbs, r->upload_gbs, r->download_gbs, r->gflops};
+    const double figures[] = {r->barrier_ns, r->dispatch_ns,  r->submit_ns, r->memory_gbs,
+                              r->upload_gbs, r->download_gbs, r->gflops};
     for (size_t i = 0; i < COUNT_OF(figures); i++) assert_true(isfinite(figures[i]) && figures[i] > 0);
     assert_true(r->submit_ns >= r->dispatch_ns);
     assert_true(r->dispatch_ns < 10e6 && r->barrier_ns < 10e6);
@@ -39,7 +40,9 @@ static void measures_without_cache(void **state) {
     assert_int_equal(gpu_traits(f->g)->flop_rate, 0); /* only devices opened later plan by it */
 }
 
-static void path_of(const gpu *g, char *out, size_t capacity) { snprintf(out, capacity, "%s.rates", g->cache_path); }
+static void path_of(const gpu *g, char *out, size_t capacity) {
+    snprintf(out, capacity, "%s.rates", g->cache_path);
+}
 
 static size_t load_bytes(const char *path, uint8_t *out, size_t capacity) {
     FILE *f = fopen(path, "rb");
@@ -107,6 +110,7 @@ static void kept_for_this_device(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(measures_without_cache), cmocka_unit_test(kept_for_this_device)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(measures_without_cache),
+                                       cmocka_unit_test(kept_for_this_device)};
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
