@@ -21,8 +21,9 @@ for e in events:
         print(json.dumps(e))
     else:
         assert e["ph"] == "X" and e["pid"] == 1 and e["ts"] >= 0 and e["dur"] > 0, e
-        print(e["tid"], e["name"], e["cat"], e["args"])
 steps = [e for e in events if e["ph"] == "X"]
+for line in sorted(f"{e['tid']} {e['name']} {e['cat']} {e['args']}" for e in steps):  # of a wave in any order
+    print(line)
 waves = [e for e in steps if e["tid"] == 1]
 end = lambda e: e["ts"] + e["dur"] + 1e-6
 inside = [sum(w["ts"] <= d["ts"] and end(d) <= end(w) + 1e-6 for w in waves) for d in steps if d["tid"] == 2]
