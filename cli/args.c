@@ -57,7 +57,7 @@ static const row rows[] = {
      "N inferences in one run. An input of the model's shape is shared by all lanes; one more axis in front, or\n"
      "N where the model's first dimension is 1, or N values are lanes; random values differ in each.\n"
      "Default: what the inputs have. Outputs get a first axis N"},
-    {"shared", 0, "NAME", RUN, LIST, AT(shared), "this input is the same for all lanes"},
+    {"shared", 0, "NAME", RUN | INFO, LIST, AT(shared), "this input is the same for all lanes"},
     {"lane", 0, "NAME", RUN, LIST, AT(lane_inputs), "this input's first axis is that of the lanes"},
     {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
      "N inferences in one run, each with its own inputs;\n"
@@ -67,7 +67,7 @@ static const row rows[] = {
     {"against", 0, "BATCHED", BENCH, TEXT, AT(against),
      "also the same work as one batch, through this model: its inputs have N where the\n"
      "model's first dimension is 1, or one more axis in front; N may be fixed or a symbol"},
-    {"lanes", 'n', "N", PROFILE | GRAPH, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
+    {"lanes", 'n', "N", INFO | PROFILE | GRAPH, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3)"},
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},

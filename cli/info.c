@@ -9,14 +9,37 @@ static braid_status print_report(const engine *e, braid_model_report kind, braid
     return BRAID_OK;
 }
 
+static braid_status share(const cli_options *o, braid_tensor *in, size_t n_in, braid_error *err) {
+    for (size_t k = 0; k < o->shared.count; k++) {
+        bool found = false;
+        for (size_t i = 0; i < n_in; i++) {
+            if (strcmp(in[i].name, o->shared.items[k]) != 0) continue;
+            in[i].flags |= BRAID_TENSOR_SHARED;
+            found = true;
+        }
+        if (!found) return cli_error(err, BRAID_ARGUMENT, "--shared: the model has no input '%s'", o->shared.items[k]);
+    }
+    return BRAID_OK;
+}
+
+static braid_status plan_lanes(engine *e, const cli_options *o, uint32_t lanes, braid_tensor *in, size_t n_in,
+                               braid_error *err) {
+    if (!o->lanes) return BRAID_OK;
+    TRY(share(o, in, n_in, err));
+    return braid_session_plan(e->session, lanes, in, n_in, err);
+}
+
 /* Like bench, the plan takes free dimensions as 1 and says so. */
 static braid_status plan_session(engine *e, const cli_options *o, braid_error *err) {
     braid_tensor *in = NULL;
-    size_t n_in = 0;
+    size_t n_in = 0, count = 0;
+    uint32_t lanes = 1;
     braid_error ignored = {0};
+    if (o->lanes) TRY(args_lanes(o->lanes, &lanes, 1, &count, err));
     bool shaped = inputs_load(e->model, o, 0, true, &in, &n_in, &ignored) == BRAID_OK;
-    engine_plan plan = {.inputs = in, .n_inputs = n_in};
-    braid_status status = engine_session(e, o, shaped ? &plan : NULL, err);
+    engine_plan plan = {.inputs = in, .n_inputs = shaped ? n_in : 0, .lanes_max = lanes};
+    braid_status status = engine_session(e, o, &plan, err);
+    if (status == BRAID_OK) status = plan_lanes(e, o, lanes, in, n_in, err);
     tensors_free(in, n_in);
     return status;
 }

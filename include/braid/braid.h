@@ -248,7 +248,8 @@ typedef struct braid_session_options {
     const braid_input_shape *shapes; /* shapes of inputs */
     size_t n_shapes;
     uint32_t lanes_max;     /* most lanes of a run; default 1 */
-    uint64_t memory_budget; /* device bytes; default: three quarters of the device */
+    uint64_t memory_budget; /* device bytes; default: three quarters of the device. More lanes than fit run in rounds of
+                               fewer, with the same results, bit for bit */
     bool no_host;           /* a node without a kernel is UNSUPPORTED instead of a host step */
     bool no_fuse;           /* keep every intermediate value apart */
     bool no_reroll;         /* leave copies of a subgraph as they are */
@@ -306,11 +307,16 @@ typedef struct braid_tensor {
    which. Where all lanes fail, or one of one, or the error is not a lane's own, no output is delivered. */
 BRAID_API braid_status braid_session_run(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
                                          braid_tensor *out, size_t n_out, braid_error *err);
+/* Makes ready what a run of `lanes` lanes needs, so that the first such run does not wait for it; of the tensors only
+   name, type, rank, dims and BRAID_TENSOR_SHARED count. braid_session_describe and braid_session_stats then tell of it. */
+BRAID_API braid_status braid_session_plan(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
+                                          braid_error *err);
 /* How a lane of the last run fared; OK exactly when its outputs were delivered. ARGUMENT: that run had no such lane. */
 BRAID_API braid_status braid_session_lane_status(const braid_session *, size_t lane);
 BRAID_API void braid_tensor_free(braid_tensor *);
 
-/* What the engine did with the model and why, as text; free with braid_text_free. */
+/* What the engine did with the model and why, as text: the plan that was run or made last. For several lanes it says of
+   each step how it goes about them. Free with braid_text_free. */
 BRAID_API braid_status braid_session_describe(const braid_session *, char **out, braid_error *err);
 
 typedef struct braid_plan_stats {

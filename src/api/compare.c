@@ -75,7 +75,8 @@ static braid_status compare_run(comparison *c, const braid_tensor *in, size_t n_
     braid_session *s = c->s;
     place *inputs = arena_array(c->memory, (size_t)s->base->n_inputs + 1, sizeof *inputs);
     if (!inputs) return error_memory(c->err);
-    TRY(session_inputs(s, in, n_in, inputs, c->memory, c->err));
+    TRY(lanes_begin(s, c->err));
+    TRY(session_inputs(s, in, n_in, false, inputs, c->memory, c->err));
     stage *st;
     TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, c->err));
     place *outputs = arena_array(c->memory, (size_t)st->g->n_outputs + 1, sizeof *outputs);

@@ -9,9 +9,18 @@ static void describe_device_segment(const segment *seg, text *t) {
     const plan *p = seg->p;
     text_add(t, "  device: %d nodes, %d steps in %d dispatches, %d waves, %d barriers\n", seg->g->n_nodes, p->n_steps,
              p->n_dispatches, p->n_waves, p->n_waves ? p->n_waves - 1 : 0);
-    text_add(t, "  memory: arena %llu bytes in %d blocks (lower bound %llu), constants %llu, rows %llu\n",
-             (unsigned long long)p->arena_bytes, p->n_blocks, (unsigned long long)p->arena_bound,
+    text_add(t, "  memory: arena %llu bytes%s in %d blocks (lower bound %llu), constants %llu, rows %llu\n",
+             (unsigned long long)p->arena_bytes, seg->bucket > 1 ? " a lane" : "", p->n_blocks, (unsigned long long)p->arena_bound,
              (unsigned long long)p->const_bytes, (unsigned long long)p->rows_bytes);
+}
+
+/* How a step goes about several lanes, and why so. */
+static void describe_lanes(const segment *seg, const step *s, text *t) {
+    if (seg->bucket == 1) return;
+    if (s->once) text_add(t, ": once, nothing that differs between lanes reaches it");
+    else if (s->folded) text_add(t, ": folded, all lanes as one problem");
+    else if (s->apart) text_add(t, ": lane grid, %s", s->apart);
+    else text_add(t, ": lane grid");
 }
 
 static void describe_steps(const segment *seg, text *t) {
@@ -22,9 +31,11 @@ static void describe_steps(const segment *seg, text *t) {
         const node *n = seg->g->nodes[s->node];
         char copies[32] = "";
         if (d->copies > 1) snprintf(copies, sizeof copies, " x %u copies", d->copies);
-        text_add(t, "    wave %d: %s, %d rows%s, %llu tiles: %s%s '%s'%s\n", d->wave, s->kernel, d->n_steps, copies,
+        text_add(t, "    wave %d: %s, %d rows%s, %llu tiles: %s%s '%s'%s", d->wave, s->kernel, d->n_steps, copies,
                  (unsigned long long)d->tiles, n->type, n->epilogue ? " (fused)" : "", n->name,
                  d->n_steps > 1 ? " ..." : "");
+        describe_lanes(seg, s, t);
+        text_add(t, "\n");
     }
 }
 
@@ -38,6 +49,24 @@ static void describe_packs(const stage *st, text *t) {
     }
     if (st->packs.n_bundles) text_add(t, "  %d nodes of several copies after fusion\n", rolled);
     for (int32_t i = 0; i < st->packs.n_notes; i++) text_add(t, "  left apart: %s\n", st->packs.notes[i]);
+}
+
+static bool host_varies(const stage *st, const node *n) {
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && st->varies[n->out[k]]) return true;
+    return false;
+}
+
+/* How the lanes that were asked for are run: at once, in rounds, one by one. */
+static void describe_rounds(const braid_session *s, const stage *st, text *t) {
+    uint32_t rounds = s->asked / st->bucket + (s->asked % st->bucket != 0);
+    if (s->asked == 1) return;
+    if (st->rest) text_add(t, "%u lanes one by one: shapes depend on data\n", s->asked);
+    else if (rounds == 1) text_add(t, "%u lanes at once, room for %u\n", s->asked, st->bucket);
+    else if (st->limit == LIMIT_BUDGET)
+        text_add(t, "%u lanes in %u rounds of %u: %.1f GiB budget\n", s->asked, rounds, st->bucket,
+                 (double)s->memory_budget / (double)(1u << 30));
+    else text_add(t, "%u lanes in %u rounds of %u: the device has no more memory\n", s->asked, rounds, st->bucket);
 }
 
 static void describe_stage(const stage *st, int depth, text *t) {
@@ -54,8 +83,11 @@ static void describe_stage(const stage *st, int depth, text *t) {
             const node *n = st->g->nodes[seg->nodes[k]];
             char title[256];
             bool settled = n->n_out > 0 && n->out[0] >= 0 && tensor_type_static(&st->g->values[n->out[0]]->type);
-            text_add(t, "  host: %s: %s\n", node_title(n, title),
+            text_add(t, "  host: %s: %s", node_title(n, title),
                      settled ? "no kernel for these types on this device" : "the shape of its result depends on data");
+            if (st->bucket > 1)
+                text_add(t, ": %s", host_varies(st, n) ? "lane by lane" : "once, nothing that differs between lanes reaches it");
+            text_add(t, "\n");
         }
     }
     if (st->rest && !st->rest_stages.first) text_add(t, "then %d nodes, planned when their shapes are known\n", st->rest->n_nodes);
@@ -67,8 +99,10 @@ braid_status braid_session_describe(const braid_session *s, char **out, braid_er
     if (!s || !out) return error_set(err, BRAID_ARGUMENT, "braid_session_describe: a pointer is NULL");
     text t = {0};
     pthread_mutex_lock((pthread_mutex_t *)&s->lock);
-    if (!s->stages.first) text_add(&t, "not planned yet: an input shape is unknown until the first run\n");
-    else describe_stage(s->stages.first, 0, &t);
+    const stage *last = session_stage(s);
+    if (!last) text_add(&t, "not planned yet: an input shape is unknown until the first run\n");
+    else describe_rounds(s, last, &t);
+    if (last) describe_stage(last, 0, &t);
     if (!t.data) text_add(&t, "%s", "");
     pthread_mutex_unlock((pthread_mutex_t *)&s->lock);
     if (t.failed) {

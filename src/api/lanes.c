@@ -1,8 +1,11 @@
 /*
- * lanes.c: the lanes of a run: which of them failed, and runs of one lane after the other.
+ * lanes.c: the lanes of a run: which of them failed, and rounds of fewer lanes at a time.
  *
  * What a lane's own data bring about (an index out of range, a shape that no operator takes) fails that lane alone: the
  * others go on, and the session tells each lane's status. Where every lane has failed the run ends.
+ *
+ * A round is a run of some of the lanes: as many as there is memory for, or one, where shapes depend on data. Its results
+ * are taken to host memory; the caller's buffers are written when all rounds are over, as they may hold inputs too.
  */
 #include "api/session.h"
 
@@ -20,8 +23,9 @@ braid_status lanes_begin(braid_session *s, braid_error *err) {
     return BRAID_OK;
 }
 
-/* A run of one lane ends at its first error; within lanes_run_serial that lane may be any. */
-bool lane_good(const braid_session *s, uint32_t lane) { return s->lanes == 1 || s->log_lanes.status[lane] == BRAID_OK; }
+bool lane_good(const braid_session *s, uint32_t lane) {
+    return s->log_lanes.status[s->lane_base + lane] == BRAID_OK;
+}
 
 static bool of_the_data(braid_status status) {
     switch (status) {
@@ -40,20 +44,22 @@ static bool of_the_data(braid_status status) {
 
 braid_status lane_fail(braid_session *s, uint32_t lane, const braid_error *why, braid_error *err) {
     lane_log *l = &s->log_lanes;
-    if (s->lanes == 1 || !of_the_data(why->status)) return error_set(err, why->status, "%s", why->message);
-    if (l->status[lane] != BRAID_OK) return BRAID_OK;
-    l->status[lane] = why->status;
-    if (!l->failed || lane < l->first) {
-        l->first = lane;
+    uint32_t number = s->lane_base + lane;
+    if (!of_the_data(why->status)) return error_set(err, why->status, "%s", why->message);
+    if (l->status[number] != BRAID_OK) return BRAID_OK;
+    l->status[number] = why->status;
+    if (!l->failed || number < l->first) {
+        l->first = number;
         l->error = *why;
     }
     l->failed++;
-    return l->failed == l->lanes ? lanes_verdict(s, err) : BRAID_OK;
+    return ++l->failed_now == s->lanes ? error_set(err, why->status, "%s", why->message) : BRAID_OK;
 }
 
 braid_status lanes_verdict(const braid_session *s, braid_error *err) {
     const lane_log *l = &s->log_lanes;
     if (!l->failed) return BRAID_OK;
+    if (l->lanes == 1) return error_set(err, l->error.status, "%s", l->error.message);
     if (l->failed == 1) return error_set(err, l->error.status, "lane %u: %s", l->first, l->error.message);
     return error_set(err, l->error.status, "lane %u: %s (%u of %u lanes failed)", l->first, l->error.message, l->failed,
                      l->lanes);
@@ -76,42 +82,97 @@ braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result
     return BRAID_OK;
 }
 
-/* ----------------------------------------------------------------------------------------- one by one */
+/* ------------------------------------------------------------------------------------------------- rounds */
 
-static braid_status take_lane(const braid_session *s, const place *inputs, uint32_t lane, place *in, arena *memory,
-                              braid_error *err) {
+typedef struct rounds {
+    braid_session *s;
+    stage *st;      /* NULL: each round looks for its own */
+    uint32_t lanes; /* of all rounds */
+    const place *inputs;
+    place *outputs;
+    arena *memory; /* of the whole run */
+} rounds;
+
+/* The inputs of the round under way. */
+static braid_status take_lanes(const rounds *r, place *in, arena *memory, braid_error *err) {
+    const braid_session *s = r->s;
     for (int32_t i = 0; i < s->base->n_inputs; i++) {
-        if (!(in[i].host = arena_copy(memory, inputs[i].host, sizeof *in[i].host))) return error_memory(err);
-        if (inputs[i].stride) in[i].host->data = (void *)(uintptr_t)place_lane(&inputs[i], lane);
+        in[i] = r->inputs[i];
+        if (!(in[i].host = arena_copy(memory, in[i].host, sizeof *in[i].host))) return error_memory(err);
+        if (!in[i].stride) continue;
+        in[i].host->data = (void *)(uintptr_t)place_lane(&r->inputs[i], s->lane_base);
+        if (in[i].each) in[i].each += s->lane_base;
+        if (s->lanes == 1) in[i].stride = 0;
     }
     return BRAID_OK;
 }
 
-static braid_status run_one(braid_session *s, const place *in, place *out, arena *memory, braid_error *err) {
-    stage *st;
-    TRY(stage_get(s, &s->stages, s->base, in, false, &st, err));
+static braid_status run_lanes(const rounds *r, place *out, arena *memory, braid_error *err) {
+    braid_session *s = r->s;
+    place *in = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *in);
+    stage *st = r->st;
+    if (!in) return error_memory(err);
+    TRY(take_lanes(r, in, memory, err));
+    if (!st) TRY(stage_get(s, &s->stages, s->base, in, false, &st, err));
     TRY(stage_run(s, st, in, out, memory, err));
     for (int32_t i = 0; i < s->base->n_outputs; i++) TRY(place_to_host(s, &out[i].host->type, &out[i], memory, err));
     return BRAID_OK;
 }
 
-braid_status lanes_run_serial(braid_session *s, const place *inputs, place *outputs, arena *memory, braid_error *err) {
-    uint32_t lanes = s->lanes;
-    place *in = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *in);
-    place *out = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *out);
-    if (!in || !out) return error_memory(err);
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        braid_error why = {0};
-        TRY(take_lane(s, inputs, lane, in, memory, err));
-        s->lanes = 1;
-        braid_status status = run_one(s, in, out, memory, &why);
-        s->lanes = lanes;
-        if (status != BRAID_OK) {
-            TRY(lane_fail(s, lane, &why, err));
-            continue;
+static braid_status keep_lanes(const rounds *r, const place *out, braid_error *err) {
+    const braid_session *s = r->s;
+    for (int32_t i = 0; i < s->base->n_outputs; i++)
+        for (uint32_t lane = 0; lane < s->lanes; lane++) {
+            tensor one = *out[i].host;
+            if (!lane_good(s, lane)) continue;
+            if (one.bytes) one.data = (void *)(uintptr_t)place_lane(&out[i], lane);
+            TRY(place_keep_lane(r->lanes, s->lane_base + lane, &one, &r->outputs[i], r->memory, err));
         }
-        for (int32_t i = 0; i < s->base->n_outputs; i++)
-            TRY(place_keep_lane(lanes, lane, out[i].host, &outputs[i], memory, err));
-    }
     return BRAID_OK;
+}
+
+/* A round whose lanes have all failed is over; the others go on. */
+static braid_status run_round(const rounds *r, arena *memory, braid_error *err) {
+    braid_session *s = r->s;
+    braid_error why = {0};
+    place *out = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *out);
+    if (!out) return error_memory(err);
+    s->log_lanes.failed_now = 0;
+    braid_status status = run_lanes(r, out, memory, &why);
+    if (status == BRAID_OK) return keep_lanes(r, out, err);
+    if (s->lanes == 1 && lane_good(s, 0) && of_the_data(status)) (void)lane_fail(s, 0, &why, err);
+    return s->log_lanes.failed_now == s->lanes ? BRAID_OK : error_set(err, status, "%s", why.message);
+}
+
+static braid_status run_rounds(const rounds *r, uint32_t most, braid_error *err) {
+    braid_session *s = r->s;
+    braid_status status = BRAID_OK;
+    for (uint32_t n; status == BRAID_OK && s->lane_base < r->lanes; s->lane_base += n) {
+        n = r->lanes - s->lane_base < most ? r->lanes - s->lane_base : most;
+        s->lanes = n;
+        arena *memory = arena_new();
+        status = memory ? run_round(r, memory, err) : error_memory(err);
+        arena_free(memory);
+    }
+    s->lanes = r->lanes;
+    s->lane_base = 0;
+    return status == BRAID_OK && s->log_lanes.failed == r->lanes ? lanes_verdict(s, err) : status;
+}
+
+/* In one go a run whose lanes have all failed ends with the last one's message: the verdict names the first. */
+static braid_status run_at_once(braid_session *s, stage *st, const place *inputs, place *outputs, arena *memory,
+                                braid_error *err) {
+    braid_status status = stage_run(s, st, inputs, outputs, memory, err);
+    bool all_failed = status != BRAID_OK && s->log_lanes.failed == s->lanes;
+    return all_failed ? lanes_verdict(s, err) : status;
+}
+
+braid_status session_run_lanes(braid_session *s, const place *inputs, place *outputs, arena *memory, braid_error *err) {
+    rounds r = {.s = s, .lanes = s->lanes, .inputs = inputs, .outputs = outputs, .memory = memory};
+    stage *st;
+    TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
+    if (s->lanes > 1 && st->rest) return run_rounds(&r, 1, err);
+    if (s->lanes <= st->bucket) return run_at_once(s, st, inputs, outputs, memory, err);
+    r.st = st;
+    return run_rounds(&r, st->bucket, err);
 }

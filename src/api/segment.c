@@ -69,11 +69,32 @@ static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
     return BRAID_OK;
 }
 
+/* What each lane adds to a segment's memory. */
+static uint64_t bytes_of_a_lane(const segment *seg) {
+    uint64_t bytes = seg->p->arena_bytes;
+    for (int32_t i = 0; i < seg->g->n_inputs; i++)
+        if (seg->input_uploaded[i] && !input_storage(seg, i)->once) bytes += input_storage(seg, i)->stride;
+    for (int32_t i = 0; i < seg->p->n_outputs; i++)
+        if (!output_storage(seg, i)->once) bytes += output_storage(seg, i)->stride;
+    return bytes;
+}
+
+/* How many lanes may fit instead; at least one less, and at least one. */
+static uint32_t lanes_that_fit(const segment *seg, uint64_t needed, uint64_t budget) {
+    uint64_t each = bytes_of_a_lane(seg), fixed = needed - (each * seg->bucket < needed ? each * seg->bucket : needed);
+    uint64_t fit = fixed < budget && each ? (budget - fixed) / each : 0;
+    if (fit >= seg->bucket) fit = seg->bucket - 1;
+    return fit ? (uint32_t)fit : 1;
+}
+
 /* Everything of this segment, and the weights of the session. */
-static braid_status check_budget(const braid_session *s, const segment *seg, uint64_t io_bytes, braid_error *err) {
+static braid_status check_budget(braid_session *s, const segment *seg, uint64_t io_bytes, braid_error *err) {
     const plan *p = seg->p;
     uint64_t needed = p->arena_bytes * seg->bucket + p->const_bytes + p->rows_bytes + io_bytes;
+    if (s->test.memory && needed > s->test.memory) return error_set(err, BRAID_DEVICE_MEMORY, "out of device memory (test)");
     if (needed <= s->memory_budget) return BRAID_OK;
+    if (seg->bucket > 1) s->fit = lanes_that_fit(seg, needed, s->memory_budget);
+    s->limit = LIMIT_BUDGET;
     return error_set(err, BRAID_DEVICE_MEMORY,
                      "the plan needs %llu MiB (arena %llu, constants %llu, inputs and outputs %llu), the budget is %llu MiB",
                      (unsigned long long)(needed >> 20), (unsigned long long)(p->arena_bytes * seg->bucket >> 20),
@@ -81,7 +102,7 @@ static braid_status check_budget(const braid_session *s, const segment *seg, uin
                      (unsigned long long)(s->memory_budget >> 20));
 }
 
-static braid_status allocate(braid_session *s, segment *seg, braid_error *err) {
+static braid_status allocate_all(braid_session *s, segment *seg, braid_error *err) {
     gpu *vk = s->device->gpu;
     const plan *p = seg->p;
     uint64_t io_bytes = 0;
@@ -98,6 +119,16 @@ static braid_status allocate(braid_session *s, segment *seg, braid_error *err) {
     if (seg->io.mapped) return BRAID_OK;
     TRY(gpu_buffer_new(vk, GPU_UPLOAD, io_bytes, &seg->upload, err));
     return gpu_buffer_new(vk, GPU_DOWNLOAD, io_bytes, &seg->download, err);
+}
+
+/* A device that has not the room for these lanes may have it for half of them. */
+static braid_status allocate(braid_session *s, segment *seg, braid_error *err) {
+    braid_status status = allocate_all(s, seg, err);
+    bool no_room = status == BRAID_DEVICE_MEMORY || status == BRAID_LIMIT;
+    if (!no_room || seg->bucket == 1 || s->fit) return status;
+    s->fit = seg->bucket / 2;
+    s->limit = LIMIT_MEMORY;
+    return status;
 }
 
 static braid_status fill_rows(void *user, uint64_t at, void *to, size_t n, braid_error *err) {

@@ -247,8 +247,8 @@ static braid_status input_extent(const braid_session *s, const char *name, size_
     return BRAID_OK;
 }
 
-static braid_status input_place(const braid_session *s, int32_t i, const braid_tensor *t, place *out, arena *memory,
-                                braid_error *err) {
+static braid_status input_place(const braid_session *s, int32_t i, const braid_tensor *t, bool planning, place *out,
+                                arena *memory, braid_error *err) {
     const char *name = s->base->values[s->base->inputs[i]]->name;
     tensor *h = arena_alloc(memory, sizeof *h);
     if (!h) return error_memory(err);
@@ -256,6 +256,10 @@ static braid_status input_place(const braid_session *s, int32_t i, const braid_t
     memcpy(h->type.dims, t->dims, sizeof h->type.dims);
     for (int k = t->rank; k < BRAID_MAX_RANK; k++) h->type.dims[k] = 0;
     if (!tensor_type_bytes(&h->type, &h->bytes)) return error_set(err, BRAID_LIMIT, "input '%s': too large", name);
+    if (planning) {
+        *out = (place){.host = h, .stride = s->lanes == 1 || (t->flags & BRAID_TENSOR_SHARED) ? 0 : h->bytes};
+        return BRAID_OK;
+    }
     bool list = t->flags & BRAID_TENSOR_LANES;
     if (list) TRY(check_list(s, "input", name, t, h->bytes, err));
     size_t stride = s->lanes == 1 || (t->flags & BRAID_TENSOR_SHARED) ? 0 : t->lane_stride ? t->lane_stride : h->bytes;
@@ -270,8 +274,8 @@ static braid_status input_place(const braid_session *s, int32_t i, const braid_t
     return BRAID_OK;
 }
 
-braid_status session_inputs(braid_session *s, const braid_tensor *in, size_t n_in, place *places, arena *memory,
-                            braid_error *err) {
+braid_status session_inputs(braid_session *s, const braid_tensor *in, size_t n_in, bool planning, place *places,
+                            arena *memory, braid_error *err) {
     int64_t *symbols = arena_array(memory, (size_t)s->base->n_symbols + 1, sizeof *symbols);
     if (!symbols) return error_memory(err);
     for (int32_t i = 0; i < s->base->n_symbols; i++) symbols[i] = -1;
@@ -281,7 +285,7 @@ braid_status session_inputs(braid_session *s, const braid_tensor *in, size_t n_i
         TRY(find_input(s, in[k].name, &i, err));
         if (places[i].host) return error_set(err, BRAID_ARGUMENT, "input '%s' is given twice", in[k].name);
         TRY(check_input(s, symbols, i, &in[k], err));
-        TRY(input_place(s, i, &in[k], &places[i], memory, err));
+        TRY(input_place(s, i, &in[k], planning, &places[i], memory, err));
     }
     for (int32_t i = 0; i < s->base->n_inputs; i++)
         if (!places[i].host)
@@ -387,14 +391,11 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
     size_t *lane_bytes = arena_array(memory, n_out + 1, sizeof *lane_bytes);
     if (!inputs || !outputs || !wanted || !lane_bytes) return error_memory(err);
     TRY(lanes_begin(s, err));
-    TRY(session_inputs(s, in, n_in, inputs, memory, err));
+    TRY(session_inputs(s, in, n_in, false, inputs, memory, err));
     for (size_t k = 0; k < n_out; k++) TRY(find_output(s, &out[k], k, &wanted[k], err));
     s->spent = (gpu_times){0};
     s->n_times = 0;
-    stage *st;
-    TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
-    if (st->rest && s->lanes > 1) TRY(lanes_run_serial(s, inputs, outputs, memory, err));
-    else TRY(stage_run(s, st, inputs, outputs, memory, err));
+    TRY(session_run_lanes(s, inputs, outputs, memory, err));
     for (size_t k = 0; k < n_out; k++)
         TRY(prepare_output(s, wanted[k], &outputs[wanted[k]], &out[k], &lane_bytes[k], memory, err));
     TRY(outputs_apart(s, out, lane_bytes, n_out, memory, err));
@@ -402,21 +403,48 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
     return BRAID_OK;
 }
 
+static braid_status check_count(const braid_session *s, size_t lanes, braid_error *err) {
+    if (lanes && lanes <= s->lanes_max) return BRAID_OK;
+    return error_set(err, BRAID_ARGUMENT, "%zu lanes, the session allows 1 to %u", lanes, s->lanes_max);
+}
+
 braid_status braid_session_run(braid_session *s, size_t lanes, const braid_tensor *in, size_t n_in, braid_tensor *out,
                                size_t n_out, braid_error *err) {
     error_clear(err);
     if (!s || (n_in && !in) || (n_out && !out)) return error_set(err, BRAID_ARGUMENT, "braid_session_run: a pointer is NULL");
-    if (!lanes || lanes > s->lanes_max)
-        return error_set(err, BRAID_ARGUMENT, "%zu lanes, the session allows 1 to %u", lanes, s->lanes_max);
+    TRY(check_count(s, lanes, err));
     arena *memory = arena_new();
     if (!memory) return error_memory(err);
     pthread_mutex_lock(&s->lock);
-    s->lanes = (uint32_t)lanes;
+    s->lanes = s->asked = (uint32_t)lanes;
     braid_status status = run_locked(s, in, n_in, out, n_out, memory, err);
     for (size_t k = 0; status != BRAID_OK && k < n_out; k++)
         if (out[k].flags & BRAID_TENSOR_OWNED) braid_tensor_free(&out[k]);
     s->run_status = status;
     if (status == BRAID_OK) status = lanes_verdict(s, err);
+    s->lanes = 1;
+    pthread_mutex_unlock(&s->lock);
+    arena_free(memory);
+    return status;
+}
+
+static braid_status plan_locked(braid_session *s, const braid_tensor *in, size_t n_in, arena *memory, braid_error *err) {
+    stage *st;
+    place *inputs = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *inputs);
+    if (!inputs) return error_memory(err);
+    TRY(session_inputs(s, in, n_in, true, inputs, memory, err));
+    return stage_get(s, &s->stages, s->base, inputs, false, &st, err);
+}
+
+braid_status braid_session_plan(braid_session *s, size_t lanes, const braid_tensor *in, size_t n_in, braid_error *err) {
+    error_clear(err);
+    if (!s || (n_in && !in)) return error_set(err, BRAID_ARGUMENT, "braid_session_plan: a pointer is NULL");
+    TRY(check_count(s, lanes, err));
+    arena *memory = arena_new();
+    if (!memory) return error_memory(err);
+    pthread_mutex_lock(&s->lock);
+    s->lanes = s->asked = (uint32_t)lanes;
+    braid_status status = plan_locked(s, in, n_in, memory, err);
     s->lanes = 1;
     pthread_mutex_unlock(&s->lock);
     arena_free(memory);
@@ -479,12 +507,20 @@ static void add_stage_stats(const stage *st, braid_plan_stats *out) {
     if (st->rest_stages.first) add_stage_stats(st->rest_stages.first, out);
 }
 
+const stage *session_stage(const braid_session *s) {
+    const stage *last = s->stages.first;
+    for (const stage *st = last; st; st = st->next)
+        if (st->used > last->used) last = st;
+    return last;
+}
+
 void braid_session_stats(const braid_session *s, braid_plan_stats *out) {
     if (!out) return;
     *out = (braid_plan_stats){0};
     if (!s) return;
     pthread_mutex_lock((pthread_mutex_t *)&s->lock);
-    if (s->stages.first) add_stage_stats(s->stages.first, out);
+    const stage *last = session_stage(s);
+    if (last) add_stage_stats(last, out);
     out->weight_bytes = weights_bytes(s->weights);
     if (s->device->gpu) out->pipelines = gpu_pipeline_count(s->device->gpu);
     pthread_mutex_unlock((pthread_mutex_t *)&s->lock);

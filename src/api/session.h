@@ -56,7 +56,8 @@ static inline const uint8_t *place_lane(const place *p, uint32_t lane) {
 /* ---- lanes that fail (lanes.c) */
 typedef struct lane_log {
     uint32_t lanes;       /* of the run */
-    uint32_t failed;      /* how many so far */
+    uint32_t failed;      /* how many so far, */
+    uint32_t failed_now;  /* and in the round under way */
     uint32_t first;       /* the lowest of them, */
     braid_error error;    /* and why */
     braid_status *status; /* of each lane */
@@ -84,6 +85,8 @@ typedef struct segment {
     int32_t *export_of; /* graph output i: plan output number, or -1 - (graph input number), or INT32_MIN: constant */
 } segment;
 
+typedef enum lane_limit { LIMIT_NONE, LIMIT_BUDGET, LIMIT_MEMORY } lane_limit;
+
 typedef struct stage stage;
 typedef struct stage_cache {
     stage *first;
@@ -97,6 +100,7 @@ struct stage {
     graph *g;
     reroll_report packs; /* what became several copies of one body */
     uint32_t bucket; /* lanes that there is room for */
+    lane_limit limit; /* why no larger bucket was made; runs of more lanes take rounds */
     tensor_type *key_types; /* of the inputs */
     tensor **key_values;    /* baked inputs, NULL otherwise */
     bool *key_varies;       /* inputs that differ between lanes; with room for several only */
@@ -115,6 +119,7 @@ typedef struct session_test {
     bool shuffle;    /* steps of a wave in reversed order */
     bool poison;     /* device memory holds poison_byte before every run; what must not change is checked after it */
     uint8_t poison_byte;
+    uint64_t memory; /* the device has no more for one segment; 0: what there is */
 } session_test;
 
 struct braid_session {
@@ -134,7 +139,11 @@ struct braid_session {
     const device_traits *traits; /* NULL: host */
     uint64_t memory_budget; /* bytes one plan may take */
     uint32_t lanes_max;
-    uint32_t lanes; /* of the run under way */
+    uint32_t lanes; /* of the round under way, mostly of the whole run, */
+    uint32_t lane_base; /* and the first of them */
+    uint32_t asked; /* lanes of the run made or planned last */
+    uint32_t fit;   /* when a segment's memory was not to be had: so many lanes may fit; 0: lanes do not matter */
+    lane_limit limit; /* and why */
     lane_log log_lanes;
     braid_status run_status; /* of the last run as a whole */
     gpu_times spent; /* of the last run */
@@ -144,22 +153,24 @@ struct braid_session {
     tensor_type *input_types; /* as asked for at creation; may hold symbols */
 };
 
-/* Checks the caller's tensors against the model and makes them places, by input number. */
-braid_status session_inputs(braid_session *, const braid_tensor *in, size_t n_in, place *places, arena *memory,
-                            braid_error *err);
+/* Checks the caller's tensors against the model and makes them places, by input number. planning: without data. */
+braid_status session_inputs(braid_session *, const braid_tensor *in, size_t n_in, bool planning, place *places,
+                            arena *memory, braid_error *err);
+/* The stage that was made or run last; NULL: none yet. */
+const stage *session_stage(const braid_session *);
 
 /* ---- lanes.c */
 /* A run of s->lanes lanes begins: none has failed. */
 braid_status lanes_begin(braid_session *, braid_error *err);
-/* Is this lane of the run under way still in order. */
+/* Is this lane of the round under way still in order. */
 bool lane_good(const braid_session *, uint32_t lane);
-/* Notes that a lane failed. OK while others go on; a status where the run ends: it was the last good lane, or this
-   status says nothing about the lane's data (memory, the device). */
+/* Notes that a lane of the round under way failed. OK while others go on; a status where the round ends: it was its last
+   good lane, or this status says nothing about the lane's data (memory, the device). */
 braid_status lane_fail(braid_session *, uint32_t lane, const braid_error *why, braid_error *err);
 /* After a run that went through: OK, or the error of the first lane that failed. */
 braid_status lanes_verdict(const braid_session *, braid_error *err);
-/* Runs one lane after the other, for graphs whose shapes depend on data. */
-braid_status lanes_run_serial(braid_session *, const place *inputs, place *outputs, arena *memory, braid_error *err);
+/* Runs all lanes of these inputs: at once, or in rounds of as many as fit, or one by one where shapes depend on data. */
+braid_status session_run_lanes(braid_session *, const place *inputs, place *outputs, arena *memory, braid_error *err);
 /* Takes one lane's result into a place for `lanes`: the first that comes makes the room, zeros, and the others must
    have its shape. */
 braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,

@@ -402,11 +402,17 @@ void stage_cache_clear(braid_session *s, stage_cache *cache) {
     *cache = (stage_cache){0};
 }
 
+static bool same_lanes(const stage *st, const graph *g, const place *in) {
+    for (int32_t i = 0; i < g->n_inputs; i++)
+        if (st->key_varies[i] != (in[i].stride != 0)) return false;
+    return true;
+}
+
 static bool key_matches(const stage *st, const graph *g, uint32_t bucket, const place *in, bool baked) {
-    if (st->bucket != bucket) return false;
+    if (st->bucket != bucket && !(st->limit != LIMIT_NONE && st->bucket < bucket)) return false;
+    if (bucket > 1 && !same_lanes(st, g, in)) return false;
     for (int32_t i = 0; i < g->n_inputs; i++) {
         if (!tensor_type_equal(&st->key_types[i], &in[i].host->type)) return false;
-        if (bucket > 1 && st->key_varies[i] != (in[i].stride != 0)) return false;
         const tensor *k = st->key_values[i];
         if (!baked || !k) continue;
         if (k->bytes != in[i].host->bytes || memcmp(k->data, in[i].host->data, k->bytes) != 0) return false;
@@ -480,15 +486,18 @@ static uint32_t lane_bucket(const braid_session *s) {
     return bucket < s->lanes_max ? bucket : s->lanes_max;
 }
 
-braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, const place *in, bool baked, stage **out,
-                       braid_error *err) {
-    uint32_t bucket = lane_bucket(s);
+static stage *find_stage(braid_session *s, const stage_cache *cache, const graph *g, uint32_t bucket, const place *in,
+                         bool baked) {
     for (stage *st = cache->first; st; st = st->next) {
         if (!key_matches(st, g, bucket, in, baked)) continue;
         st->used = ++s->clock;
-        *out = st;
-        return BRAID_OK;
+        return st;
     }
+    return NULL;
+}
+
+static braid_status make_stage(braid_session *s, stage_cache *cache, const graph *g, uint32_t bucket, const place *in,
+                               bool baked, stage **out, braid_error *err) {
     arena *memory = arena_new();
     stage *st = memory ? arena_alloc(memory, sizeof *st) : NULL;
     if (!st) {
@@ -510,6 +519,35 @@ braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, con
     cache->count++;
     *out = st;
     return BRAID_OK;
+}
+
+/* The stage for as many lanes as fit, when those of `bucket` do not: it then serves all larger runs, in rounds. */
+static braid_status make_smaller(braid_session *s, stage_cache *cache, const graph *g, uint32_t bucket, const place *in,
+                                 bool baked, stage **out, braid_error *err) {
+    braid_status status = BRAID_DEVICE_MEMORY;
+    lane_limit limit = LIMIT_NONE;
+    while (status != BRAID_OK) {
+        limit = s->limit;
+        bucket = s->fit;
+        s->fit = 0;
+        error_clear(err);
+        *out = bucket == 1 ? find_stage(s, cache, g, 1, in, baked) : NULL;
+        status = *out ? BRAID_OK : make_stage(s, cache, g, bucket, in, baked, out, err);
+        if (status != BRAID_OK && !s->fit) return status;
+    }
+    (*out)->limit = limit;
+    for (int32_t i = 0; i < g->n_inputs; i++) (*out)->key_varies[i] = in[i].stride != 0;
+    log_line(&s->log, BRAID_LOG_INFO, "at most %u lanes at once: more do not fit", bucket);
+    return BRAID_OK;
+}
+
+braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, const place *in, bool baked, stage **out,
+                       braid_error *err) {
+    uint32_t bucket = lane_bucket(s);
+    if ((*out = find_stage(s, cache, g, bucket, in, baked)) != NULL) return BRAID_OK;
+    s->fit = 0;
+    braid_status status = make_stage(s, cache, g, bucket, in, baked, out, err);
+    return status != BRAID_OK && s->fit ? make_smaller(s, cache, g, bucket, in, baked, out, err) : status;
 }
 
 /* ----------------------------------------------------------------------------------------------- running */

@@ -28,11 +28,13 @@ static bool mm_reachable(const mm_problem *p) {
     return reachable(c->channels / c->groups, s->b_k, s->b_k, 1);
 }
 
-static step *step_new(lowering *l, const mm_code *c) {
+static step *step_new(lowering *l, const mm_code *c, const char *apart) {
     if (c->tiles > UINT32_MAX) return NULL;
     step *s = lower_step(l, c->kernel, &c->row, sizeof c->row, c->tiles, c->group);
-    if (s) s->folded = c->folded;
-    for (uint32_t i = 0; s && i < c->n_spec; i++)
+    if (!s) return NULL;
+    s->folded = c->folded;
+    s->apart = apart;
+    for (uint32_t i = 0; i < c->n_spec; i++)
         if (lower_spec(l, s, c->spec_ids[i], c->spec[i]) != BRAID_OK) return NULL;
     return s;
 }
@@ -61,7 +63,8 @@ braid_status mm_lower(lowering *l, const mm_problem *problem) {
     mm_code c = mm_encode(l->device, &p, cut, l->problems, fused);
     uint64_t bytes = 0;
     if (c.tiles > UINT32_MAX || !mm_partial_bytes(&p, cut, &bytes)) return BRAID_UNSUPPORTED;
-    step *s = step_new(l, &c);
+    bool can_fold = !p.transposed && (p.a_shared || (p.b_shared && !p.image));
+    step *s = step_new(l, &c, can_fold ? "cheaper than folded" : "its matrices differ");
     if (!s) return error_memory(l->err);
     s->flops = 2 * (uint64_t)p.s.m * (uint64_t)p.s.n * (uint64_t)p.s.k * (uint64_t)mm_batches(&p.s);
     s->bytes = p.a.bytes + p.b.bytes + p.c.bytes;
@@ -73,7 +76,7 @@ braid_status mm_lower(lowering *l, const mm_problem *problem) {
     TRY(lower_operand(l, s, offsetof(row_mm, partial), partial, 0, bytes, ACCESS_WRITE));
     c = mm_encode_sum(&p, cut, fused);
     if (c.tiles > UINT32_MAX) return BRAID_UNSUPPORTED;
-    if (!(s = step_new(l, &c))) return error_memory(l->err);
+    if (!(s = step_new(l, &c, "a sum of parts"))) return error_memory(l->err);
     s->bytes = bytes + p.c.bytes;
     TRY(lower_operand(l, s, offsetof(row_mm, partial), partial, 0, bytes, ACCESS_READ));
     return finish_operands(l, s, &p);

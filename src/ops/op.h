@@ -112,6 +112,7 @@ typedef struct step {
     uint32_t copies;    /* the node's; problems = lanes * copies */
     bool once;          /* no lane-varying input reaches it: done for lane 0 alone, all lanes share the result */
     bool folded;        /* its tiles cover all problems */
+    const char *apart;  /* why it is not, for reports; NULL: its kernel takes one problem at a time */
     uint32_t row_bytes;
     uint8_t *row;       /* begins with row_header (kernels/abi.h) */
     int n_operands, cap_operands;
