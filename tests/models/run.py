@@ -2,15 +2,21 @@
 """Runs whole models and compares with ONNX Runtime (optimisation off) or with their own data sets.
 
     run.py --braid PROGRAM [--device D] [--report FILE] [--folder DIR] [MODEL ...]
+    run.py --lanes PROGRAM [--device D] [--seconds N] [--folder DIR] [MODEL ...]
+    run.py --print-lanes > lanes.sh
 
 Models come from the rapidocr package, from the folder shared/models beside the repository when it is there, and from
 --folder (every .onnx file in it). Right means: no value further off than the tolerance times the largest magnitude of
 its output; integers exact. Prints one line per model; exits 77 when none of the named models is there.
+
+--lanes runs them with lanes against each lane alone (lanes.c) instead. --print-lanes prints a shell script that does so
+without Python: LANES=model_lanes MODELS=shared/models sh lanes.sh [--seconds N] [--device D]
 """
 import argparse
 import importlib.util
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -175,6 +181,33 @@ def run_model(runner, name, path, facts, with_figures):
     return good, word, message, figures
 
 
+def lane_options(facts):
+    """What lanes.c has to know of a model's inputs."""
+    options = [a for name, dims in facts.get("shapes", {}).items() for a in ("--shape", f"{name}={','.join(map(str, dims))}")]
+    options += [a for name, n in facts.get("dims", {}).items() for a in ("--dim", f"{name}={n}")]
+    return options + [str(a) for key in ("low", "high", "ints") if key in facts for a in (f"--{key}", facts[key])]
+
+
+def run_lanes(program, path, facts, more):
+    with tempfile.TemporaryDirectory() as folder:
+        if facts.get("fill"):
+            path, given = pathlib.Path(folder, path.name), path
+            onnx.save(filled(onnx.load(given)), path)
+        code = subprocess.run([program, str(path), *lane_options(facts), *more]).returncode
+    return code == 0 or (code == 3 and facts.get("unsupported", False))
+
+
+def print_lanes():
+    print("# written by run.py --print-lanes; models with made-up weights are left out\nfailed=0")
+    for name, facts in MODELS.items():
+        if facts.get("fill") or name.startswith("rapidocr/"):
+            continue
+        right = " || test $? = 3" if facts.get("unsupported") else ""
+        options = "".join(" " + shlex.quote(o) for o in lane_options(facts))
+        print(f'"$LANES" "$MODELS/{name}"{options} "$@"{right} || failed=1')
+    print("exit $failed")
+
+
 def page(rows, device):
     lines = ["# Models", "",
              "Every model tried, written by `tests/models/run.py --report`: against ONNX Runtime without optimisation, "
@@ -190,12 +223,20 @@ def page(rows, device):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--braid", required=True)
+    parser.add_argument("--braid")
+    parser.add_argument("--lanes")
+    parser.add_argument("--print-lanes", action="store_true")
+    parser.add_argument("--seconds")
     parser.add_argument("--device")
     parser.add_argument("--report")
     parser.add_argument("--folder")
     parser.add_argument("models", nargs="*")
     a = parser.parse_args()
+    if a.print_lanes:
+        print_lanes()
+        return 0
+    if not a.braid and not a.lanes:
+        parser.error("--braid, --lanes or --print-lanes")
     wanted = [(n, find(n), f) for n, f in MODELS.items() if not a.models or n in a.models]
     if a.folder:
         wanted += [(p.name, p, {}) for p in sorted(pathlib.Path(a.folder).glob("*.onnx"))]
@@ -203,6 +244,11 @@ def main():
     if not wanted:
         print("none of these models is here")
         return 77
+    if a.lanes:
+        more = [x for name in ("device", "seconds") if getattr(a, name) for x in (f"--{name}", getattr(a, name))]
+        results = [run_lanes(a.lanes, path, facts, more) for _, path, facts in wanted]
+        print(f"{sum(results)} of {len(results)} models right")
+        return 0 if all(results) else 1
     runner, rows, fine = Runner(a.braid, a.device), [], True
     for name, path, facts in wanted:
         good, word, message, figures = run_model(runner, name, path, facts, bool(a.report))
