@@ -156,6 +156,7 @@ static braid_status add_operands(const map_job *j, step *s, const box *b, uint32
         size = bytes_of(j->types[i]);
         TRY(lower_operand(j->l, s, offsetof(row_map, in_) + (size_t)i * sizeof(operand), n->in[i],
                           (uint64_t)b->at[i] * size, (uint64_t)box_span(b, i) * size, ACCESS_READ));
+        s->operands[s->n_operands - 1].dense = input_kind(b, i, width) == MAP_DENSE && size == bytes_of(j->result);
         TRY(lower_spec(j->l, s, SPEC_TYPES + (uint32_t)i, (uint32_t)j->types[i]));
         TRY(lower_spec(j->l, s, SPEC_KINDS + (uint32_t)i, input_kind(b, i, width)));
         s->bytes += (uint64_t)box_span(b, i) * size;

@@ -101,6 +101,7 @@ typedef struct step_operand {
     uint64_t offset;  /* bytes into the storage */
     uint64_t bytes;   /* extent that the kernel may touch, from offset */
     uint8_t access;
+    bool dense; /* element i is read by the invocation that writes element i of the result, before that, and nowhere else */
 } step_operand;
 typedef struct step {
     const char *kernel; /* SPIR-V module name */

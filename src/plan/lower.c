@@ -82,6 +82,10 @@ static int32_t shorten(plan *p, int32_t s) {
     return root;
 }
 
+void plan_shorten(plan *p) {
+    for (int32_t i = 0; i < p->n_storages; i++) shorten(p, i);
+}
+
 /* ------------------------------------------------------------------------------------------------ helpers */
 
 const tensor_type *lower_type(const lowering *l, int32_t v) { return &l->g->values[v]->type; }
@@ -341,7 +345,7 @@ braid_status lower_operand(lowering *l, step *s, size_t at, int32_t id, uint64_t
     step_operand *grown = grow(p->memory, s->operands, s->n_operands, &s->cap_operands, sizeof *grown);
     if (!grown) return error_memory(l->err);
     s->operands = grown;
-    s->operands[s->n_operands++] = (step_operand){(uint32_t)at, id, offset, bytes, (uint8_t)access};
+    s->operands[s->n_operands++] = (step_operand){.at = (uint32_t)at, .storage = id, .offset = offset, .bytes = bytes, .access = (uint8_t)access};
     return BRAID_OK;
 }
 
@@ -431,22 +435,6 @@ braid_status plan_lower(plan *p, braid_error *err) {
         return error_memory(err);
     TRY(add_values(p, err));
     for (int32_t i = 0; i < p->g->n_nodes; i++) TRY(lower_node(p, i, err));
-    for (int32_t i = 0; i < p->n_storages; i++) shorten(p, i);
+    plan_shorten(p);
     return assign_outputs(p, err);
-}
-
-braid_status plan_new(const graph *g, arena *memory, const plan_options *options, plan **out, braid_error *err) {
-    plan *p = arena_alloc(memory, sizeof *p);
-    if (!p) return error_memory(err);
-    p->memory = memory;
-    p->g = g;
-    p->device = options->device;
-    p->lanes = options->lanes ? options->lanes : 1;
-    p->joinable = options->joinable;
-    TRY(plan_varies(g, options->varies, memory, &p->varies, err));
-    TRY(plan_lower(p, err));
-    *out = p;
-    if (p->n_host_nodes || options->lower_only) return BRAID_OK;
-    TRY(plan_waves(p, options, err));
-    return plan_place(p, options, err);
 }

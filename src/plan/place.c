@@ -310,6 +310,7 @@ static braid_status place_all(const plan *p, arena *memory, int32_t *items, int3
 braid_status plan_place(plan *p, const plan_options *options, braid_error *err) {
     int32_t *items = arena_array(p->memory, (size_t)p->n_storages + 1, sizeof *items), n = 0;
     if (!items) return error_memory(err);
+    p->arena_bound = p->const_bytes = 0;
     for (int32_t i = 0; i < p->n_storages; i++) {
         const storage *s = &p->storages[i];
         if (s->kind == STORAGE_ARENA && s->alias == i && s->first <= s->last) items[n++] = i;

@@ -83,6 +83,8 @@ typedef struct plan {
     int32_t n_joins, cap_joins;
     uint64_t arena_bytes, arena_bound, const_bytes;
     int32_t peak_wave; /* with the most bytes alive: arena_bound */
+    uint64_t fixed_bytes; /* what a run of all lanes takes besides the arena: constants, inputs, outputs, rows */
+    int32_t in_place;     /* results that took their operand's bytes to save memory */
     double time_ns; /* estimate of a run, all lanes */
     uint8_t *rows;
     uint64_t rows_bytes;
@@ -99,6 +101,7 @@ typedef struct plan_options {
     bool lower_only; /* stop after lowering: what matters is which nodes have kernels */
     bool redzone; /* every arena storage apart from the others, with a guard behind it */
     braid_schedule schedule;
+    uint64_t memory_budget; /* bytes that a run of all lanes may take, weights included, where that can be; 0: no limit */
     int shuffle;  /* 0: as is; 1: rows and dispatches of a wave in reversed order (test) */
 } plan_options;
 
@@ -127,9 +130,15 @@ braid_status plan_varies(const graph *g, const bool *inputs, arena *memory, bool
 /* May two steps of one wave be rows of one dispatch: the same pipeline, copies and way of covering lanes. */
 bool plan_steps_join(const step *, const step *);
 
+/* Makes every alias point straight to its root. */
+void plan_shorten(plan *);
+
 /* Steps of planning, each a file. */
 braid_status plan_lower(plan *, braid_error *err);                       /* lower.c */
-braid_status plan_waves(plan *, const plan_options *, braid_error *err); /* waves.c */
+/* waves.c. budget: bytes of the arena, one lane. */
+braid_status plan_waves(plan *, const plan_options *, uint64_t budget, braid_error *err);
 braid_status plan_place(plan *, const plan_options *, braid_error *err); /* place.c */
+/* Lets elementwise results take their operands' bytes (inplace.c). *count: how many. */
+braid_status plan_in_place(plan *, int32_t *count, braid_error *err);
 
 #endif

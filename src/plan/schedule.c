@@ -7,11 +7,16 @@
  *                         wave's length; ready steps that fit beside them go along, longer ones wait for a longer wave
  *   polished              these after moves of single steps within their slack: to where they merge, fill a wave, or
  *                         shorten the lives of tensors (polish.c)
+ *   lean                  where these need more than the budget: steps run while their tensors fit (lean.c)
+ *   one by one            in the order of lowering
  * On current GPUs every barrier drains the queue, hence waves; the longest chain of steps is the least number of them.
  */
 #include "plan/waves.h"
 
-enum { RELAXED = 4 /* candidates with more waves than the longest chain */ };
+enum {
+    RELAXED = 4,    /* candidates with as many waves as the longest chain and more */
+    LEAN_TRIES = 4, /* limits below the budget */
+};
 
 /* ------------------------------------------------------------------------------------------------ the graph */
 
@@ -215,9 +220,11 @@ static braid_status polished(const scheduler *s, const schedule *from, bool lean
 }
 
 /* With slack there is a choice. Memory may grow by a twentieth where time is gained. */
-static braid_status choose(const scheduler *s, const schedule *soon, schedule *best, arena *memory, braid_error *err) {
+static braid_status choose(const scheduler *s, const schedule *soon, uint64_t budget, schedule *best, arena *memory,
+                           braid_error *err) {
     uint64_t limit = soon->bytes + soon->bytes / 20;
     int32_t extra[RELAXED] = {0, 1, soon->n_waves / 8, soon->n_waves / 3};
+    if (limit > budget) limit = budget;
     for (int i = 0; i < RELAXED; i++) {
         schedule listed;
         if (i > 1 && extra[i] <= extra[i - 1]) continue;
@@ -232,9 +239,26 @@ static braid_status choose(const scheduler *s, const schedule *soon, schedule *b
     return polished(s, &listed, false, limit, best, memory, err);
 }
 
-braid_status schedule_make(const plan *p, const links *l, const costs *c, const plan_options *options, arena *memory,
-                           schedule *out, braid_error *err) {
-    (void)options;
+/* Narrower and narrower, until the budget is kept. */
+static braid_status save_memory(const scheduler *s, uint64_t budget, schedule *best, arena *memory, braid_error *err) {
+    for (int i = 0; i < LEAN_TRIES; i++) {
+        schedule now;
+        TRY(schedule_new(s->p, memory, &now, err));
+        TRY(schedule_lean(s, i + 1 < LEAN_TRIES ? budget / LEAN_TRIES * (uint64_t)(LEAN_TRIES - i) : 0, &now, err));
+        TRY(offer(s, &now, budget, best, memory, err));
+        TRY(polished(s, &now, false, budget, best, memory, err));
+        TRY(polished(s, &now, true, budget, best, memory, err));
+    }
+    schedule now;
+    TRY(schedule_new(s->p, memory, &now, err));
+    for (int32_t i = 0; i < s->p->n_steps; i++) now.wave[i] = i;
+    now.n_waves = s->p->n_steps;
+    TRY(offer(s, &now, budget, best, memory, err));
+    return polished(s, &now, true, budget, best, memory, err);
+}
+
+braid_status schedule_make(const plan *p, const links *l, const costs *c, uint64_t budget, arena *memory, schedule *out,
+                           braid_error *err) {
     scheduler s = {.p = p, .l = l, .costs = c, .depth = arena_array(memory, (size_t)l->n + 1, sizeof *s.depth)};
     int32_t *wave = arena_array(memory, (size_t)l->n + 1, sizeof *wave);
     if (!s.depth || !wave) return error_memory(err);
@@ -247,5 +271,6 @@ braid_status schedule_make(const plan *p, const links *l, const costs *c, const 
     s.soon_bytes = soon.bytes;
     TRY(rate(&s, &soon, err));
     *out = soon;
-    return any_slack(&s, &soon) ? choose(&s, &soon, out, memory, err) : BRAID_OK;
+    if (any_slack(&s, &soon)) TRY(choose(&s, &soon, budget, out, memory, err));
+    return out->bytes > budget ? save_memory(&s, budget, out, memory, err) : BRAID_OK;
 }

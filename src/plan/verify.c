@@ -5,6 +5,7 @@
  * up, what a row holds beside operands is what the step was lowered to.
  * Order: of two steps that touch the same bytes of a storage, one of them writing, the earlier one (by lowering) is in an
  * earlier wave; write-only parts of one node excepted.
+ * What a step reads and writes through different operands, it does element by element.
  * Places: constants, inputs and outputs are where they belong. The row table is decoded, problem by problem, into byte
  * ranges of arena blocks, inputs and outputs, and the dispatches are walked in order. Every written range is painted with
  * the storage it was meant for and where that begins; then
@@ -187,9 +188,28 @@ static braid_status check_storage(const verifier *v, const touch *at, int64_t n,
     return BRAID_OK;
 }
 
+/* A step may read through one operand what it writes through another only element by element, in place. */
+static braid_status check_in_place(const verifier *v, int32_t step_id) {
+    const plan *p = v->p;
+    const step *s = p->steps[step_id];
+    for (int i = 0; i < s->n_operands; i++)
+        for (int k = 0; k < s->n_operands; k++) {
+            const step_operand *a = &s->operands[i], *b = &s->operands[k];
+            if (a->access != ACCESS_READ || !(b->access & ACCESS_WRITE) || plan_root(p, a->storage) != plan_root(p, b->storage))
+                continue;
+            uint64_t begin = plan_offset(p, a->storage) + a->offset, other = plan_offset(p, b->storage) + b->offset;
+            bool same = a->dense && begin == other && a->bytes == b->bytes &&
+                        plan_operand_stride(p, s, a) == plan_operand_stride(p, s, b);
+            if (begin < other + b->bytes && other < begin + a->bytes && !same)
+                return fault(v, step_id, "a step writes over what it still reads", begin);
+        }
+    return BRAID_OK;
+}
+
 static braid_status check_order(const verifier *v) {
     touch *at = NULL;
     int64_t *first = NULL;
+    for (int32_t i = 0; i < v->p->n_steps; i++) TRY(check_in_place(v, i));
     TRY(list_touches(v, &at, &first));
     int64_t *writes = arena_array(v->memory, (size_t)first[v->p->n_storages] + 1, sizeof *writes);
     if (!writes) return error_memory(v->err);

@@ -14,7 +14,7 @@ static void schedule_serial(const plan *p, schedule *out) {
     out->n_waves = p->n_steps;
 }
 
-static braid_status schedule_with(plan *p, const plan_options *options, arena *memory, braid_error *err) {
+static braid_status schedule_with(plan *p, const plan_options *options, uint64_t budget, arena *memory, braid_error *err) {
     links l;
     costs c;
     schedule best = {.wave = arena_array(memory, (size_t)p->n_steps + 1, sizeof *best.wave)};
@@ -25,24 +25,38 @@ static braid_status schedule_with(plan *p, const plan_options *options, arena *m
         TRY(schedule_rate(p, &c, &best, err));
     } else {
         TRY(links_make(p, memory, &l, err));
-        TRY(schedule_make(p, &l, &c, options, memory, &best, err));
+        TRY(schedule_make(p, &l, &c, budget, memory, &best, err));
     }
     p->n_waves = best.n_waves;
     p->time_ns = best.time;
+    p->arena_bound = best.bytes;
     p->wave = arena_copy(p->memory, best.wave, ((size_t)p->n_steps + 1) * sizeof *p->wave);
     p->alone_ns = arena_copy(p->memory, c.alone, ((size_t)p->n_steps + 1) * sizeof *p->alone_ns);
     return p->wave && p->alone_ns ? BRAID_OK : error_memory(err);
 }
 
-static braid_status schedule_waves(plan *p, const plan_options *options, braid_error *err) {
+static braid_status schedule_waves(plan *p, const plan_options *options, uint64_t budget, braid_error *err) {
     arena *memory = arena_new();
     if (!memory) return error_memory(err);
-    braid_status status = schedule_with(p, options, memory, err);
+    braid_status status = schedule_with(p, options, budget, memory, err);
     arena_free(memory);
     return status;
 }
 
+/* What costs no time comes first: the fastest schedule, then that one with results in place, then slower ones. */
+static braid_status schedule_within(plan *p, const plan_options *options, uint64_t budget, braid_error *err) {
+    TRY(schedule_waves(p, options, UINT64_MAX, err));
+    if (p->arena_bound <= budget) return BRAID_OK;
+    if (!p->in_place) TRY(plan_in_place(p, &p->in_place, err));
+    if (p->in_place) TRY(schedule_waves(p, options, UINT64_MAX, err));
+    return p->arena_bound <= budget ? BRAID_OK : schedule_waves(p, options, budget, err);
+}
+
 static void mark_lifetimes(plan *p) {
+    for (int32_t i = 0; i < p->n_storages; i++) {
+        p->storages[i].first = INT32_MAX;
+        p->storages[i].last = -1;
+    }
     for (int32_t i = 0; i < p->n_steps; i++) {
         for (int k = 0; k < p->steps[i]->n_operands; k++) {
             storage *s = &p->storages[plan_root(p, p->steps[i]->operands[k].storage)];
@@ -66,6 +80,7 @@ static braid_status number_pipelines(plan *p, braid_error *err) {
     uint32_t size = 16;
     while (size < (uint32_t)p->n_steps * 2) size *= 2;
     int32_t *table = arena_array(p->memory, size, sizeof *table); /* step + 1 */
+    p->n_pipelines = 0;
     if (!(p->pipeline = arena_array(p->memory, (size_t)p->n_steps + 1, sizeof *p->pipeline)) || !table)
         return error_memory(err);
     for (int32_t i = 0; i < p->n_steps; i++) {
@@ -159,6 +174,8 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
     if (!p->dispatches) return error_memory(err);
     TRY(sort_steps(p, err));
     if (options->shuffle) reverse_waves(p);
+    p->n_dispatches = 0;
+    p->rows_bytes = 0;
     for (int32_t i = 0, end; i < p->n_steps; i = end) {
         plan_dispatch *d = &p->dispatches[p->n_dispatches++];
         int32_t head = p->order[i];
@@ -176,9 +193,9 @@ static braid_status group(plan *p, const plan_options *options, braid_error *err
     return BRAID_OK;
 }
 
-braid_status plan_waves(plan *p, const plan_options *options, braid_error *err) {
+braid_status plan_waves(plan *p, const plan_options *options, uint64_t budget, braid_error *err) {
     TRY(number_pipelines(p, err));
-    TRY(schedule_waves(p, options, err));
+    TRY(schedule_within(p, options, budget, err));
     mark_lifetimes(p);
     return group(p, options, err);
 }

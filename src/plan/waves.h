@@ -45,10 +45,12 @@ braid_status links_make(const plan *, arena *memory, links *out, braid_error *er
 braid_status costs_make(const plan *, arena *memory, costs *out, braid_error *err);
 /* Fills in time and bytes. */
 braid_status schedule_rate(const plan *, const costs *, schedule *, braid_error *err);
-/* schedule.c: the best schedule whose arena keeps to the limits of plan_options. */
-braid_status schedule_make(const plan *, const links *, const costs *, const plan_options *, arena *memory,
-                           schedule *out, braid_error *err);
+/* schedule.c: the best schedule with at most `budget` bytes of the arena alive at once, or the one with the fewest. */
+braid_status schedule_make(const plan *, const links *, const costs *, uint64_t budget, arena *memory, schedule *out,
+                           braid_error *err);
 /* polish.c. lean: no tensor may live longer for it. */
 braid_status schedule_polish(const scheduler *, schedule *, bool lean, braid_error *err);
+/* lean.c: at most `limit` bytes of the arena alive where that can be. */
+braid_status schedule_lean(const scheduler *, uint64_t limit, schedule *, braid_error *err);
 
 #endif
