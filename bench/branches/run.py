@@ -36,7 +36,7 @@ def report(r, o):
                      *(number(t.get(k)) for k in SCHEDULES), *(over(t.get("serial"), t.get(k)) for k in SCHEDULES[1:]),
                      number(w["re-rolled"]["plan_ms"], 0) if w else "–"])
     return (f"# Graphs with branches\n\n{r.device()}. Medians in ms, by the device's clock where it has one.\n\n" +
-            table(["graph", "steps", "dispatches", "waves", *SCHEDULES, "serial / waves", "serial / merged",
+            table(["graph", "steps", "dispatches", "waves", *(f"{s}, ms" for s in SCHEDULES), "serial / waves", "serial / merged",
                    "serial / re-rolled", "planning"], rows))
 
 
