@@ -76,6 +76,8 @@ static inline double ops_uniform(void) { /* [0, 1) */
 
 #include "ops_lanes.h"
 
+#include "ops_copies.h"
+
 static inline bool ops_keeps_denormals(void) {
     braid_device_info info;
     braid_device_describe(ops_device(false), &info);
@@ -152,13 +154,20 @@ static inline void ops_compare_tensors(const char *source, const braid_tensor *a
 }
 
 /* Compares every output (at most 4) and frees the inputs. Returns the number of host steps of the device's plan; a
-   status other than OK must be the same on both sides. With BRAID_TEST_LANES set: lanes instead (ops_lanes.h). */
+   status other than OK must be the same on both sides. With BRAID_TEST_LANES set: lanes instead (ops_lanes.h);
+   BRAID_TEST_COPIES: clones (ops_copies.h). */
 static inline uint64_t ops_compare(const char *source, size_t n_in, braid_tensor *in, double rtol, double atol) {
     braid_error err = {0}, host_err = {0};
     braid_tensor a[4] = {0}, b[4] = {0};
     braid_model *model = ops_model(source, &err);
     size_t n_out = model ? (size_t)model->m->g->n_outputs : 0;
-    const char *lanes = getenv("BRAID_TEST_LANES");
+    const char *lanes = getenv("BRAID_TEST_LANES"), *copies = getenv("BRAID_TEST_COPIES");
+    if (copies && model) {
+        uint64_t host_steps = ops_compare_copies(ops_device(false), source, model, n_in, in, strtoull(copies, NULL, 0));
+        braid_model_free(model);
+        for (size_t i = 0; i < n_in; i++) free(in[i].data);
+        return host_steps;
+    }
     if (lanes && model) {
         uint64_t host_steps = ops_compare_lanes(ops_device(false), source, model, n_in, in, strtoull(lanes, NULL, 0));
         braid_model_free(model);
