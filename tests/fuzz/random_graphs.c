@@ -450,10 +450,11 @@ static void print_counts(void) {
     unsigned kinds = 0;
     print_lanes(true);
     while (kinds < COUNT_OF(operators) && operators[kinds].name) kinds++;
-    printf("\n%u graphs, %u nodes of %u operators, %u device steps, %u host steps, %u failed; %u with named dims (second shapes: "
+    if (!lane_runs)
+        printf("\n%u graphs, %u nodes of %u operators, %u device steps, %u host steps, %u failed; %u with named dims (second shapes: "
            "%u computed, %u refused); %u overflow\n",
-           total.graphs, total.nodes, kinds, total.steps, total.host_steps, total.failed, total.symbolic, total.second_ok,
-           total.second_refused, total.loose);
+               total.graphs, total.nodes, kinds, total.steps, total.host_steps, total.failed, total.symbolic,
+               total.second_ok, total.second_refused, total.loose);
     for (unsigned k = 0; !quiet && k < kinds; k++) printf("%s %u%s", operators[k].name, operators[k].count, k % 8 == 7 ? "\n" : "  ");
     printf("\n");
 }

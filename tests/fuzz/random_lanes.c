@@ -52,11 +52,19 @@ static uint32_t draw_lanes(draft *d) {
     }
 }
 
+/* One in six has so little memory that many lanes need several rounds. */
+static braid_status create(draft *d, braid_device *device, const braid_model *m, braid_session **out, braid_error *err) {
+    braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = chance(d, 15)};
+    if (chance(d, 16)) o.memory_budget = (uint64_t)1 << (14 + draw(d, 8));
+    braid_status status = braid_session_create(&device, 1, m, &o, out, err);
+    if (status != BRAID_DEVICE_MEMORY) return status;
+    o.memory_budget = 0; /* not even one lane */
+    return braid_session_create(&device, 1, m, &o, out, err);
+}
+
 static bool open_case(draft *d, lane_case *c, braid_device *device, const braid_model *m) {
     braid_error err = {0};
-    braid_session_options options = {.size = sizeof options, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = chance(d, 15)};
-    if (braid_session_create(&device, 1, m, &options, &c->session, &err) != BRAID_OK)
-        return lanes_wrong(c, "session: %s", err.message);
+    if (create(d, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
     if (!chance(d, 25)) return true;
     c->session->test = (session_test){.redzone = chance(d, 50), .shuffle = chance(d, 50), .poison = true,
                                       .poison_byte = chance(d, 50) ? 0xff : 0x3c};
