@@ -19,6 +19,7 @@ run() { # name, command...
     fi
 }
 for test in api_lanes api_lanes_bad lanes_cases; do run "$test" "$build/tests/unit_$test"; done
+run lanes_products env BRAID_TEST_ALL=60 BRAID_TEST_SEED=2 "$build/tests/unit_lanes_products"
 run ops_table_lanes env BRAID_TEST_ALL=1 "$build/tests/unit_ops_table_lanes"
 for test in ops_product_gpu ops_reduce_gpu ops_move_gpu ops_window_gpu map_device; do
     run "$test" env BRAID_TEST_LANES=1 "$build/tests/unit_$test"
