@@ -35,9 +35,9 @@ static void own_lanes(picture *c, uint64_t begin, const storage *x, uint32_t lan
     for (uint32_t lane = 0; lane < (x->once ? 1 : lanes); lane++) own(c, begin + lane * x->stride, x->bytes);
 }
 
-/* Uploads fill the gaps between lanes too. */
-static void own_input(picture *c, uint64_t begin, const storage *x, uint32_t bucket) {
-    own(c, begin, x->once ? x->bytes : x->stride * bucket);
+/* Uploads fill the gaps between the lanes of a run too. */
+static void own_input(picture *c, uint64_t begin, const storage *x, uint32_t lanes) {
+    own(c, begin, x->once ? x->bytes : x->stride * (lanes - 1) + x->bytes);
 }
 
 static braid_status picture_new(braid_session *s, const gpu_buffer *b, uint64_t bytes, arena *memory, picture *out,
@@ -70,9 +70,9 @@ static braid_status check_all(braid_session *s, segment *seg, arena *memory, bra
     TRY(picture_new(s, &seg->io, io_bytes(seg), memory, &c, err));
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
         if (seg->input_uploaded[i] && p->storages[seg->g->inputs[i]].alias == seg->g->inputs[i])
-            own_input(&c, seg->input_offset[i], &p->storages[seg->g->inputs[i]], seg->bucket);
+            own_input(&c, seg->input_offset[i], &p->storages[seg->g->inputs[i]], s->lanes);
     for (int32_t i = 0; i < p->n_joins; i++)
-        own_input(&c, seg->join_offset[i], &p->storages[p->joins[i].storage], seg->bucket);
+        own_input(&c, seg->join_offset[i], &p->storages[p->joins[i].storage], s->lanes);
     for (int32_t i = 0; i < p->n_outputs; i++)
         own_lanes(&c, seg->output_offset[i], &p->storages[p->outputs[i]], s->lanes);
     return check(s, &c, "inputs and outputs", err);

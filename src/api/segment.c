@@ -73,7 +73,9 @@ static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
 static uint64_t bytes_of_a_lane(const segment *seg) {
     uint64_t bytes = seg->p->arena_bytes;
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
-        if (seg->input_uploaded[i] && !input_storage(seg, i)->once) bytes += input_storage(seg, i)->stride;
+        if (seg->input_uploaded[i] && !in_join(seg, i) && !input_storage(seg, i)->once) bytes += input_storage(seg, i)->stride;
+    for (int32_t i = 0; i < seg->p->n_joins; i++)
+        if (!join_storage(seg, i)->once) bytes += join_storage(seg, i)->stride;
     for (int32_t i = 0; i < seg->p->n_outputs; i++)
         if (!output_storage(seg, i)->once) bytes += output_storage(seg, i)->stride;
     return bytes;
@@ -116,6 +118,7 @@ static braid_status allocate_all(braid_session *s, segment *seg, braid_error *er
     TRY(gpu_buffer_new(vk, GPU_SHARED, run_bytes + IO_ALIGN, &seg->run, err));
     if (!io_bytes) return BRAID_OK;
     TRY(gpu_buffer_new(vk, GPU_DEVICE, io_bytes, &seg->io, err));
+    if (s->test.staged) seg->io.mapped = NULL;
     if (seg->io.mapped) return BRAID_OK;
     TRY(gpu_buffer_new(vk, GPU_UPLOAD, io_bytes, &seg->upload, err));
     return gpu_buffer_new(vk, GPU_DOWNLOAD, io_bytes, &seg->download, err);
@@ -160,6 +163,33 @@ static braid_status make_pipelines(braid_session *s, const plan *p, uint32_t *ou
     return gpu_pipelines(s->device->gpu, (size_t)p->n_dispatches, keys, out, err);
 }
 
+/* A copy of the lanes of a run, or of what they share. */
+static void add_copy(const segment *seg, const gpu_buffer *from, const gpu_buffer *to, uint64_t offset, const storage *t,
+                     gpu_copy *list, size_t *n) {
+    if (!t->bytes) return;
+    list[(*n)++] = (gpu_copy){.from = from, .to = to, .from_offset = offset, .to_offset = offset, .bytes = t->bytes,
+                              .lane_stride = t->once || seg->bucket == 1 ? 0 : t->stride};
+}
+
+/* What travels: inputs that come from the host, and outputs that it wants. */
+static braid_status list_copies(const segment *seg, gpu_program_info *info, gpu_copy *in, gpu_copy *out, braid_error *err) {
+    const plan *p = seg->p;
+    bool *wanted = arena_array(p->memory, (size_t)p->n_outputs + 1, sizeof *wanted);
+    if (!wanted) return error_memory(err);
+    info->copies_in = in;
+    info->copies_out = out;
+    for (int32_t i = 0; i < p->n_joins; i++)
+        add_copy(seg, &seg->upload, &seg->io, seg->join_offset[i], join_storage(seg, i), in, &info->n_in);
+    for (int32_t i = 0; i < seg->g->n_inputs; i++)
+        if (seg->input_uploaded[i] && !in_join(seg, i))
+            add_copy(seg, &seg->upload, &seg->io, seg->input_offset[i], input_storage(seg, i), in, &info->n_in);
+    for (int32_t i = 0; i < seg->g->n_outputs; i++)
+        if (seg->output_wanted[i] && seg->export_of[i] >= 0) wanted[seg->export_of[i]] = true;
+    for (int32_t i = 0; i < p->n_outputs; i++)
+        if (wanted[i]) add_copy(seg, &seg->io, &seg->download, seg->output_offset[i], output_storage(seg, i), out, &info->n_out);
+    return BRAID_OK;
+}
+
 static braid_status record(braid_session *s, segment *seg, braid_error *err) {
     const plan *p = seg->p;
     arena *memory = p->memory;
@@ -177,20 +207,9 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
                                        .cost_ns = d->cost_ns, .copies = d->copies, .once = d->once,
                                        .folded = d->folded};
     }
-    gpu_program_info info = {.copies_in = in, .dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
-                             .copies_out = out, .run_block = seg->run.address, .lanes = seg->bucket, .timestamps = s->profile};
-    for (int32_t i = 0; !seg->io.mapped && i < p->n_joins; i++)
-        if (join_storage(seg, i)->bytes)
-            in[info.n_in++] = (gpu_copy){&seg->upload, &seg->io, seg->join_offset[i], seg->join_offset[i],
-                                         all_lanes(seg, join_storage(seg, i))};
-    for (int32_t i = 0; !seg->io.mapped && i < seg->g->n_inputs; i++)
-        if (seg->input_uploaded[i] && !in_join(seg, i) && input_bytes(seg, i))
-            in[info.n_in++] = (gpu_copy){&seg->upload, &seg->io, seg->input_offset[i], seg->input_offset[i],
-                                         input_bytes(seg, i)};
-    for (int32_t i = 0; !seg->io.mapped && i < p->n_outputs; i++)
-        if (output_bytes(seg, i))
-            out[info.n_out++] = (gpu_copy){&seg->io, &seg->download, seg->output_offset[i], seg->output_offset[i],
-                                           output_bytes(seg, i)};
+    gpu_program_info info = {.dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
+                             .run_block = seg->run.address, .lanes = seg->bucket, .timestamps = s->profile};
+    if (!seg->io.mapped) TRY(list_copies(seg, &info, in, out, err));
     return gpu_program_new(s->device->gpu, &info, &seg->program, err);
 }
 
@@ -286,7 +305,8 @@ static void write_inputs(const segment *seg, const place *places, uint32_t lanes
         const place *from = &places[seg->input_of[i]];
         const storage *t = input_storage(seg, i);
         if (!seg->input_uploaded[i] || from->buffer || !t->bytes) continue;
-        for (uint32_t lane = 0; lane < (from->stride ? lanes : 1); lane++)
+        bool all = from->stride || (in_join(seg, i) && !t->once); /* a join has one stride for all its inputs */
+        for (uint32_t lane = 0; lane < (all ? lanes : 1); lane++)
             memcpy(to + seg->input_offset[i] + lane * input_stride(seg, i), place_lane(from, lane), t->bytes);
     }
 }
@@ -390,6 +410,7 @@ static braid_status run_device(braid_session *s, stage *st, segment *seg, place 
     write_inputs(seg, places, s->lanes);
     write_run_block(seg, places, s->lanes);
     gpu_times now;
+    TRY(gpu_program_lanes(s->device->gpu, seg->program, s->lanes, err));
     TRY(gpu_program_run(s->device->gpu, seg->program, &now, err));
     if (s->test.poison) TRY(segment_check_poison(s, seg, err));
     s->spent.device_ns += now.device_ns;

@@ -80,6 +80,7 @@ uint32_t gpu_pipeline_count(const gpu *);
 typedef struct gpu_copy {
     const gpu_buffer *from, *to;
     uint64_t from_offset, to_offset, bytes;
+    uint64_t lane_stride; /* not 0: `bytes` are one lane's, and as many lanes as a run has are copied, so far apart */
 } gpu_copy;
 typedef struct gpu_dispatch {
     uint32_t pipeline;
@@ -109,6 +110,8 @@ typedef struct gpu_program gpu_program;
 /* Records. Arrays are copied where needed. */
 braid_status gpu_program_new(gpu *, const gpu_program_info *, gpu_program **out, braid_error *err);
 void gpu_program_free(gpu *, gpu_program *);
+/* From now on copies are of so many lanes, at most info.lanes (which it is at first). */
+braid_status gpu_program_lanes(gpu *, gpu_program *, uint32_t lanes, braid_error *err);
 /* Times of the last run, 0 without timestamps. */
 typedef struct gpu_times {
     uint64_t device_ns;             /* from the first to the last command */

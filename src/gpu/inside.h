@@ -228,6 +228,9 @@ void gpu_queue_close(gpu *);
 /* Submits n command buffers, each on its own; *value receives the timeline value of the last one that was submitted,
    also on failure (0: none was). */
 braid_status gpu_submit(gpu *, uint32_t n, const VkCommandBuffer *, uint64_t *value, braid_error *err);
+/* The same with what comes before the first and after the last, in the same submissions. */
+braid_status gpu_submit_between(gpu *, uint32_t n, const VkCommandBuffer *, const VkCommandBuffer around[2], uint64_t *value,
+                                braid_error *err);
 /* Waits until the timeline has reached `value`. `spin`: poll first, for work that is expected to be short. */
 braid_status gpu_wait(gpu *, uint64_t value, bool spin, braid_error *err);
 /* Has everything up to `value` ended, or never will because the device is lost. */

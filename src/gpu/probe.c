@@ -195,7 +195,7 @@ static braid_status measure_copies(probe *p, braid_device_rates *out, braid_erro
     gpu_times best = {0};
     braid_status status = gpu_buffer_new(p->g, GPU_UPLOAD, bytes, &up, err);
     if (status == BRAID_OK) status = gpu_buffer_new(p->g, GPU_DOWNLOAD, bytes, &down, err);
-    gpu_copy in = {&up, &p->to, 0, 0, bytes}, back = {&p->to, &down, 0, 0, bytes};
+    gpu_copy in = {.from = &up, .to = &p->to, .bytes = bytes}, back = {.from = &p->to, .to = &down, .bytes = bytes};
     gpu_program_info info = {.copies_in = &in, .n_in = 1, .copies_out = &back, .n_out = 1};
     if (status == BRAID_OK) status = time_program(p, &info, ROUNDS, &best, &host_ns, err);
     gpu_buffer_free(p->g, &up);

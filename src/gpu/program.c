@@ -4,6 +4,9 @@
  *   segment 0        [stamp][barrier] copies in [barrier] wave 0: piece piece ... [barrier] wave 1: ...
  *   segment 1        ... wave 7: piece ... [barrier] copies out [barrier to the host][stamp]
  *
+ * Where copies depend on the lanes of a run, what comes before wave 0 and after the last wave are two command buffers of
+ * their own, recorded again when the number of lanes changes.
+ *
  * A dispatch becomes pieces: what fits the device's grid and one submission. Pieces differ in their grid, which lies in
  * a buffer of its own, and in the tile and lane that the grid starts at, which push constants carry. A segment is one
  * command buffer and one submission, cut where its estimated time is used up: watchdogs count submissions.
@@ -23,6 +26,11 @@ struct gpu_program {
     VkCommandPool pool;
     uint32_t n_segments;
     VkCommandBuffer *segments;
+    VkCommandPool copy_pool;
+    VkCommandBuffer around[2]; /* null: their content is in the segments */
+    gpu_copy *copies;          /* of those two, in and out */
+    size_t n_in, n_out;
+    uint32_t lanes, lanes_most; /* that they are recorded for */
     gpu_buffer grids;    /* VkDispatchIndirectCommand of each piece */
     VkQueryPool queries; /* null without timestamps; STAMP_*, then two of each dispatch */
     uint32_t n_queries;
@@ -142,6 +150,7 @@ static braid_status grids_make(gpu *g, gpu_program *p, piece_list *pieces, braid
 typedef struct recorder {
     gpu *g;
     gpu_program *p;
+    uint32_t lanes; /* to be copied */
     const gpu_program_info *info;
     const piece_list *pieces;
     VkCommandBuffer c; /* of the segment being recorded */
@@ -166,13 +175,15 @@ static void stamp(const recorder *r, uint32_t query) {
     if (r->p->queries) r->g->vk->CmdWriteTimestamp2(r->c, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, r->p->queries, query);
 }
 
-static braid_status segment_begin(recorder *r, braid_error *err) {
-    VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    r->c = r->p->segments[r->segment++];
+static braid_status begin(recorder *r, VkCommandBuffer c, braid_error *err) {
+    VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    r->c = c;
     r->bound = VK_NULL_HANDLE;
-    VK_TRY(r->g, err, BeginCommandBuffer, r->c, &begin);
+    VK_TRY(r->g, err, BeginCommandBuffer, r->c, &info);
     return BRAID_OK;
 }
+
+static braid_status segment_begin(recorder *r, braid_error *err) { return begin(r, r->p->segments[r->segment++], err); }
 
 static braid_status segment_next(recorder *r, braid_error *err) {
     VK_TRY(r->g, err, EndCommandBuffer, r->c);
@@ -186,12 +197,11 @@ static bool inside(const gpu_buffer *b, uint64_t offset, uint64_t bytes) {
 static braid_status copies_record(const recorder *r, const gpu_copy *copies, size_t n, braid_error *err) {
     for (size_t i = 0; i < n; i++) {
         const gpu_copy *c = &copies[i];
+        uint64_t bytes = c->bytes + c->lane_stride * (r->lanes - 1);
         if (c->bytes == 0) continue;
-        if (!inside(c->from, c->from_offset, c->bytes) || !inside(c->to, c->to_offset, c->bytes))
-            return error_set(err, BRAID_INTERNAL, "copy %zu of %llu bytes leaves its buffers", i,
-                             (unsigned long long)c->bytes);
-        VkBufferCopy region = {c->from->private_->shift + c->from_offset, c->to->private_->shift + c->to_offset,
-                               c->bytes};
+        if (!inside(c->from, c->from_offset, bytes) || !inside(c->to, c->to_offset, bytes))
+            return error_set(err, BRAID_INTERNAL, "copy %zu of %llu bytes leaves its buffers", i, (unsigned long long)bytes);
+        VkBufferCopy region = {c->from->private_->shift + c->from_offset, c->to->private_->shift + c->to_offset, bytes};
         r->g->vk->CmdCopyBuffer(r->c, c->from->private_->buffer, c->to->private_->buffer, 1, &region);
     }
     return BRAID_OK;
@@ -255,25 +265,78 @@ static uint32_t segment_count(const gpu *g, const piece_list *pieces) {
     return n;
 }
 
-static braid_status record(recorder *r, braid_error *err) {
-    const gpu_program_info *info = r->info;
-    TRY(segment_begin(r, err));
+static braid_status head_record(recorder *r, const gpu_copy *copies, size_t n, braid_error *err) {
     if (r->p->queries) r->g->vk->CmdResetQueryPool(r->c, r->p->queries, 0, r->p->n_queries);
     stamp(r, STAMP_BEGIN);
     /* whatever came before on this queue: uploads, the run before */
     gpu_barrier(r->g, r->c, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, VK_ACCESS_2_MEMORY_WRITE_BIT,
                 WORK_STAGES | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT,
                 WORK_READS | WORK_WRITES | VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT);
-    TRY(copies_record(r, info->copies_in, info->n_in, err));
+    TRY(copies_record(r, copies, n, err));
     stamp(r, STAMP_UPLOADED);
-    if (info->n_in) work_barrier(r);
-    TRY(pieces_record(r, err));
-    if (info->n_out) work_barrier(r);
+    if (n) work_barrier(r);
+    return BRAID_OK;
+}
+
+static braid_status tail_record(recorder *r, const gpu_copy *copies, size_t n, braid_error *err) {
+    if (n) work_barrier(r);
     stamp(r, STAMP_COMPUTED);
-    TRY(copies_record(r, info->copies_out, info->n_out, err));
+    TRY(copies_record(r, copies, n, err));
     gpu_barrier(r->g, r->c, WORK_STAGES, WORK_WRITES, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
     stamp(r, STAMP_END);
+    return BRAID_OK;
+}
+
+/* The two command buffers around the segments. */
+static braid_status around_record(recorder *r, braid_error *err) {
+    gpu_program *p = r->p;
+    TRY(begin(r, p->around[0], err));
+    TRY(head_record(r, p->copies, p->n_in, err));
     VK_TRY(r->g, err, EndCommandBuffer, r->c);
+    TRY(begin(r, p->around[1], err));
+    TRY(tail_record(r, p->copies + p->n_in, p->n_out, err));
+    VK_TRY(r->g, err, EndCommandBuffer, r->c);
+    return BRAID_OK;
+}
+
+static braid_status record(recorder *r, braid_error *err) {
+    const gpu_program_info *info = r->info;
+    bool apart = r->p->around[0] != VK_NULL_HANDLE;
+    if (apart) TRY(around_record(r, err));
+    TRY(segment_begin(r, err));
+    if (!apart) TRY(head_record(r, info->copies_in, info->n_in, err));
+    TRY(pieces_record(r, err));
+    if (!apart) TRY(tail_record(r, info->copies_out, info->n_out, err));
+    VK_TRY(r->g, err, EndCommandBuffer, r->c);
+    return BRAID_OK;
+}
+
+static bool lanes_matter(const gpu_program_info *info) {
+    for (size_t i = 0; i < info->n_in; i++)
+        if (info->copies_in[i].lane_stride && info->lanes > 1) return true;
+    for (size_t i = 0; i < info->n_out; i++)
+        if (info->copies_out[i].lane_stride && info->lanes > 1) return true;
+    return false;
+}
+
+static braid_status around_make(gpu *g, gpu_program *p, const gpu_program_info *info, braid_error *err) {
+    size_t n = info->n_in + info->n_out, bytes;
+    p->lanes = p->lanes_most = info->lanes;
+    if (!lanes_matter(info)) return BRAID_OK;
+    if (!size_mul(n, sizeof *p->copies, &bytes) || !(p->copies = mem_alloc(bytes))) return error_memory(err);
+    if (info->n_in) memcpy(p->copies, info->copies_in, info->n_in * sizeof *p->copies);
+    if (info->n_out) memcpy(p->copies + info->n_in, info->copies_out, info->n_out * sizeof *p->copies);
+    p->n_in = info->n_in;
+    p->n_out = info->n_out;
+    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                    .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                    .queueFamilyIndex = g->device.queue_family};
+    VK_TRY(g, err, CreateCommandPool, g->handle, &pool, NULL, &p->copy_pool);
+    VkCommandBufferAllocateInfo buffers = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                           .commandPool = p->copy_pool,
+                                           .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                           .commandBufferCount = 2};
+    VK_TRY(g, err, AllocateCommandBuffers, g->handle, &buffers, p->around);
     return BRAID_OK;
 }
 
@@ -314,7 +377,8 @@ static braid_status build(gpu *g, gpu_program *p, const gpu_program_info *info, 
     TRY(grids_make(g, p, pieces, err));
     TRY(queries_make(g, p, info, err));
     TRY(segments_make(g, p, segment_count(g, pieces), err));
-    recorder r = {.g = g, .p = p, .info = info, .pieces = pieces};
+    TRY(around_make(g, p, info, err));
+    recorder r = {.g = g, .p = p, .lanes = info->lanes, .info = info, .pieces = pieces};
     return record(&r, err);
 }
 
@@ -338,11 +402,26 @@ void gpu_program_free(gpu *g, gpu_program *p) {
     if (!p) return;
     gpu_settle(g, p->submitted);
     if (p->pool) g->vk->DestroyCommandPool(g->handle, p->pool, NULL);
+    if (p->copy_pool) g->vk->DestroyCommandPool(g->handle, p->copy_pool, NULL);
     if (p->queries) g->vk->DestroyQueryPool(g->handle, p->queries, NULL);
     gpu_buffer_free(g, &p->grids);
+    mem_free(p->copies);
     mem_free(p->segments);
     mem_free(p->stamps);
     mem_free(p);
+}
+
+/* Every run waits for its end: the old recording is in nobody's hands. */
+braid_status gpu_program_lanes(gpu *g, gpu_program *p, uint32_t lanes, braid_error *err) {
+    TRY(gpu_alive(g, err));
+    if (!lanes || lanes > p->lanes_most)
+        return error_set(err, BRAID_INTERNAL, "a program of %u lanes, %u wanted", p->lanes_most, lanes);
+    if (lanes == p->lanes || !p->copies) return BRAID_OK;
+    recorder r = {.g = g, .p = p, .lanes = lanes};
+    p->lanes = 0; /* until both are whole */
+    TRY(around_record(&r, err));
+    p->lanes = lanes;
+    return BRAID_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------- running */
@@ -368,7 +447,8 @@ braid_status gpu_program_run(gpu *g, gpu_program *p, gpu_times *times, braid_err
     /* long work and software devices need the processor more than a quick answer */
     bool spin = !g->device.traits.software && p->last_ns < 2000000;
     p->timed = false;
-    braid_status status = gpu_submit(g, p->n_segments, p->segments, &value, err);
+    braid_status status =
+        gpu_submit_between(g, p->n_segments, p->segments, p->copies ? p->around : NULL, &value, err);
     if (value) p->submitted = value;
     if (status) {
         gpu_settle(g, p->submitted);

@@ -27,30 +27,40 @@ void gpu_queue_close(gpu *g) {
 
 /* vkQueueSubmit, not vkQueueSubmit2: GPU-assisted validation of Debian 12 does not learn of the values that the latter
    signals, and waits 10 s for each. */
-static VkResult submit_one(gpu *g, VkCommandBuffer commands, uint64_t value) {
+static VkResult submit_one(gpu *g, uint32_t n, const VkCommandBuffer *commands, uint64_t value) {
     VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                               .signalSemaphoreValueCount = 1,
                                               .pSignalSemaphoreValues = &value};
     VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                          .pNext = &timeline,
-                         .commandBufferCount = 1,
-                         .pCommandBuffers = &commands,
+                         .commandBufferCount = n,
+                         .pCommandBuffers = commands,
                          .signalSemaphoreCount = 1,
                          .pSignalSemaphores = &g->timeline};
     return g->vk->QueueSubmit(g->queue, 1, &info, VK_NULL_HANDLE);
 }
 
-braid_status gpu_submit(gpu *g, uint32_t n, const VkCommandBuffer *commands, uint64_t *value, braid_error *err) {
+braid_status gpu_submit_between(gpu *g, uint32_t n, const VkCommandBuffer *commands, const VkCommandBuffer around[2],
+                                uint64_t *value, braid_error *err) {
     *value = 0;
     TRY(gpu_alive(g, err));
     VkResult r = VK_SUCCESS;
     pthread_mutex_lock(&g->queue_lock);
     for (uint32_t i = 0; i < n && r >= 0; i++) {
-        r = submit_one(g, commands[i], g->submitted + 1);
+        VkCommandBuffer list[3];
+        uint32_t count = 0;
+        if (around && i == 0) list[count++] = around[0];
+        list[count++] = commands[i];
+        if (around && i == n - 1) list[count++] = around[1];
+        r = submit_one(g, count, list, g->submitted + 1);
         if (r >= 0) *value = ++g->submitted;
     }
     pthread_mutex_unlock(&g->queue_lock);
     return r < 0 ? gpu_failure(g, r, "vkQueueSubmit", err) : BRAID_OK;
+}
+
+braid_status gpu_submit(gpu *g, uint32_t n, const VkCommandBuffer *commands, uint64_t *value, braid_error *err) {
+    return gpu_submit_between(g, n, commands, NULL, value, err);
 }
 
 static VkResult poll_value(gpu *g, uint64_t value, bool *reached) {

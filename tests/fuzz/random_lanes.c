@@ -67,7 +67,7 @@ static bool open_case(draft *d, lane_case *c, braid_device *device, const braid_
     if (create(d, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
     if (!chance(d, 25)) return true;
     c->session->test = (session_test){.redzone = chance(d, 50), .shuffle = chance(d, 50), .poison = true,
-                                      .poison_byte = chance(d, 50) ? 0xff : 0x3c};
+                                      .poison_byte = chance(d, 50) ? 0xff : 0x3c, .staged = chance(d, 50)};
     stage_cache_clear(c->session, &c->session->stages);
     return true;
 }

@@ -214,8 +214,8 @@ static void copies(void **state) {
         row.to = direct(b.address + 64, 0);
         gpu_buffer rows = buffer_with(f->g, GPU_DEVICE, &row, sizeof row);
         gpu_dispatch d = make_dispatch(f, &rows, 0, 1, &row);
-        gpu_copy copy_in = {&up, &a, 0, 0, sizeof in},
-                 copy_out[] = {{&b, &down, 64, 0, 2000}, {&b, &down, 2064, 2000, 2000}, {&b, &down, 0, 0, 0}};
+        gpu_copy copy_in = {&up, &a, 0, 0, sizeof in, 0},
+                 copy_out[] = {{&b, &down, 64, 0, 2000, 0}, {&b, &down, 2064, 2000, 2000, 0}, {&b, &down, 0, 0, 0, 0}};
         gpu_program_info info = {.copies_in = &copy_in,
                                  .n_in = 1,
                                  .dispatches = &d,
@@ -233,7 +233,7 @@ static void copies(void **state) {
         }
         gpu_program_free(f->g, p);
         gpu_program_info only = {
-            .copies_in = &copy_in, .n_in = 1, .copies_out = &(gpu_copy){&a, &down, 0, 0, sizeof in}, .n_out = 1};
+            .copies_in = &copy_in, .n_in = 1, .copies_out = &(gpu_copy){.from = &a, .to = &down, .bytes = sizeof in}, .n_out = 1};
         run_once(f, &only, NULL);
         assert_memory_equal(down.mapped, up.mapped, sizeof in);
         copy_out[1].bytes = 2004;
@@ -246,6 +246,44 @@ static void copies(void **state) {
         gpu_buffer_free(f->g, &rows);
     }
     f->g->hide_mappings = false;
+}
+
+/* Copies of the lanes that a run has, and of what they share: nothing else is touched. */
+static void copies_of_lanes(void **state) {
+    fixture *f = *state;
+    braid_error err;
+    enum { MOST = 5, STRIDE = 40, LANE = 24, SHARED = 16, AT = MOST * STRIDE };
+    uint8_t in[AT + SHARED];
+    gpu_buffer up, down, data;
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(i + 1);
+    up = buffer_with(f->g, GPU_UPLOAD, in, sizeof in);
+    must(gpu_buffer_new(f->g, GPU_DEVICE, sizeof in, &data, &err), &err);
+    must(gpu_buffer_new(f->g, GPU_DOWNLOAD, sizeof in, &down, &err), &err);
+    gpu_copy to[] = {{&up, &data, 0, 0, LANE, STRIDE}, {&up, &data, AT, AT, SHARED, 0}};
+    gpu_copy back[] = {{&data, &down, 0, 0, LANE, STRIDE}, {&data, &down, AT, AT, SHARED, 0}};
+    gpu_program_info info = {.copies_in = to, .n_in = 2, .copies_out = back, .n_out = 2, .run_block = f->run.address,
+                             .lanes = MOST};
+    gpu_program *p;
+    must(gpu_program_new(f->g, &info, &p, &err), &err);
+    assert_int_equal(gpu_program_lanes(f->g, p, 0, &err), BRAID_INTERNAL);
+    assert_int_equal(gpu_program_lanes(f->g, p, MOST + 1, &err), BRAID_INTERNAL);
+    const uint32_t lanes[] = {MOST, 1, 4, 4, 2, MOST};
+    for (size_t k = 0; k < COUNT_OF(lanes); k++) {
+        must(gpu_buffer_fill(f->g, &data, 0, sizeof in & ~(size_t)3, 0, &err), &err);
+        memset(down.mapped, 0xEE, sizeof in);
+        if (k) must(gpu_program_lanes(f->g, p, lanes[k], &err), &err);
+        must(gpu_program_run(f->g, p, NULL, &err), &err);
+        size_t end = (lanes[k] - 1) * STRIDE + LANE;
+        assert_memory_equal(down.mapped, in, end);
+        for (size_t i = end; i < AT; i++) assert_int_equal(((uint8_t *)down.mapped)[i], 0xEE);
+        assert_memory_equal((uint8_t *)down.mapped + AT, in + AT, SHARED);
+    }
+    gpu_program_free(f->g, p);
+    to[0].from_offset = AT;
+    assert_int_equal(gpu_program_new(f->g, &info, &p, &err), BRAID_INTERNAL);
+    gpu_buffer_free(f->g, &up);
+    gpu_buffer_free(f->g, &data);
+    gpu_buffer_free(f->g, &down);
 }
 
 /* Two writers of one word in a wave: the order of recording decides on a device that runs them one after another, and
@@ -364,7 +402,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves),          cmocka_unit_test(long_work_is_cut), cmocka_unit_test(small_grids),
         cmocka_unit_test(rows_and_lanes), cmocka_unit_test(copies),           cmocka_unit_test(times_and_shuffle),
-        cmocka_unit_test(nothing_to_do),  cmocka_unit_test(refused),          cmocka_unit_test(many_threads),
+        cmocka_unit_test(copies_of_lanes),  cmocka_unit_test(nothing_to_do),  cmocka_unit_test(refused),          cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
