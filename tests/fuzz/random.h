@@ -77,6 +77,7 @@ bool finding_set(finding *, int output, const char *format, ...) __attribute__((
 /* random_lanes.c: `runs` runs of one session with random lanes. True: one of them is not what its lanes alone give. */
 typedef struct lanes_total {
     unsigned long long runs, lanes, unlike, failing; /* as in ../lanes.h */
+    unsigned rolled; /* graphs with copies that were re-rolled */
 } lanes_total;
 bool lanes_try(draft *, braid_device *, int runs, lanes_total *, finding *);
 

@@ -441,8 +441,10 @@ static void print_lanes(bool now) {
     static uint64_t last;
     if (!lane_runs || (!now && clock_ns() - last < 60000000000u)) return;
     last = clock_ns();
-    printf("%u graphs, %llu runs with lanes (%llu lanes; %llu runs with failing lanes, %llu refused for unlike shapes), %u "
-           "graphs failed\n", total.graphs, with_lanes.runs, with_lanes.lanes, with_lanes.failing, with_lanes.unlike, total.failed);
+    printf("%u graphs (%u re-rolled), %llu runs with lanes (%llu lanes; %llu runs with failing lanes, %llu refused for unlike "
+           "shapes), %u graphs failed\n",
+           total.graphs, with_lanes.rolled, with_lanes.runs, with_lanes.lanes, with_lanes.failing, with_lanes.unlike,
+           total.failed);
     fflush(stdout);
 }
 

@@ -52,9 +52,41 @@ static uint32_t draw_lanes(draft *d) {
     }
 }
 
+/* The same graph several times side by side, as far as there is room: some copies read the constants or inputs of the
+   first. What re-rolling makes of it runs with lanes too. */
+static void multiply(draft *d, int copies) {
+    int n_lines = d->n_lines, n_values = d->n_values, n_outputs = d->n_outputs, at[DRAFT_VALUES];
+    for (int c = 1; c < copies; c++) {
+        if (d->n_lines + n_lines > DRAFT_LINES || d->n_values + n_values > DRAFT_VALUES) return;
+        int percent = (int)draw(d, 3) * 50;
+        for (int i = 0; i < n_lines; i++) {
+            line l = d->lines[i];
+            bool same = l.kind == LINE_CONSTANT ? chance(d, percent) : l.kind == LINE_INPUT && chance(d, percent / 5);
+            for (int k = 0; k < l.n_in; k++)
+                if (l.in[k] >= 0) l.in[k] = at[l.in[k]];
+            for (int k = 0; k < l.n_out; k++) {
+                int v = l.out[k];
+                at[v] = same ? v : d->n_values;
+                if (!same) d->values[d->n_values++] = d->values[v];
+                l.out[k] = at[v];
+            }
+            if (!same) d->lines[d->n_lines++] = l;
+        }
+        for (int i = 0; i < n_outputs; i++) d->outputs[d->n_outputs++] = at[d->outputs[i]];
+    }
+}
+
+static bool rolled(const braid_session *s) {
+    const stage *st = s->stages.first;
+    for (int32_t i = 0; st && i < st->n_segments; i++)
+        for (int32_t k = 0; !st->segments[i].on_host && k < st->segments[i].p->n_steps; k++)
+            if (st->segments[i].p->steps[k]->copies > 1) return true;
+    return false;
+}
+
 /* One in six has so little memory that many lanes need several rounds. */
-static braid_status create(draft *d, braid_device *device, const braid_model *m, braid_session **out, braid_error *err) {
-    braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = chance(d, 15)};
+static braid_status create(draft *d, bool no_fuse, braid_device *device, const braid_model *m, braid_session **out, braid_error *err) {
+    braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = no_fuse};
     if (chance(d, 16)) o.memory_budget = (uint64_t)1 << (14 + draw(d, 8));
     braid_status status = braid_session_create(&device, 1, m, &o, out, err);
     if (status != BRAID_DEVICE_MEMORY) return status;
@@ -62,14 +94,37 @@ static braid_status create(draft *d, braid_device *device, const braid_model *m,
     return braid_session_create(&device, 1, m, &o, out, err);
 }
 
-static bool open_case(draft *d, lane_case *c, braid_device *device, const braid_model *m) {
+static bool open_case(draft *d, bool no_fuse, lane_case *c, braid_device *device, const braid_model *m) {
     braid_error err = {0};
-    if (create(d, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
+    if (create(d, no_fuse, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
     if (!chance(d, 25)) return true;
     c->session->test = (session_test){.redzone = chance(d, 50), .shuffle = chance(d, 50), .poison = true,
                                       .poison_byte = chance(d, 50) ? 0xff : 0x3c, .staged = chance(d, 50)};
     stage_cache_clear(c->session, &c->session->stages);
     return true;
+}
+
+/* Copies left as they are and another schedule change no bit. */
+static bool run_plainly(draft *d, bool no_fuse, lane_case *c, braid_device *device, const braid_model *m) {
+    static const braid_schedule schedules[] = {BRAID_SCHEDULE_DEFAULT, BRAID_SCHEDULE_UNMERGED, BRAID_SCHEDULE_SERIAL};
+    static lane_run r;
+    braid_error err = {0};
+    braid_session *s = NULL;
+    braid_session_options o = {.size = sizeof o, .verify = true, .no_fuse = no_fuse, .no_reroll = true,
+                               .schedule = schedules[draw(d, COUNT_OF(schedules))]};
+    if (!c->n_usable || !chance(d, 30)) return true;
+    bool good = braid_session_create(&device, 1, m, &o, &s, &err) == BRAID_OK || lanes_wrong(c, "plain session: %s", err.message);
+    memset(&r, 0, sizeof r);
+    r.lanes = 1;
+    r.set[0] = c->usable[0];
+    for (size_t i = 0; i < c->n_in; i++) r.in[i] = *lanes_input(c, i, r.set[0]);
+    good = good && (braid_session_run(s, 1, r.in, c->n_in, r.out, c->n_out, &err) == BRAID_OK || lanes_wrong(c, "plainly: %s", err.message));
+    for (size_t i = 0; i < c->n_out; i++) {
+        good = good && lanes_check_output(c, &r, i);
+        braid_tensor_free(&r.out[i]);
+    }
+    braid_session_free(s);
+    return good;
 }
 
 static bool run_case(draft *d, lane_case *c, int runs) {
@@ -81,19 +136,25 @@ static bool run_case(draft *d, lane_case *c, int runs) {
     return true;
 }
 
-bool lanes_try(draft *d, braid_device *device, int runs, lanes_total *total, finding *f) {
+bool lanes_try(draft *given, braid_device *device, int runs, lanes_total *total, finding *f) {
     static lane_case c;
+    static draft several;
     braid_error err = {0};
-    if (!d->n_outputs) return false;
+    if (!given->n_outputs) return false;
+    draft *d = &several;
+    *d = *given;
+    d->state = d->seed + 4711;
+    if (chance(d, 25)) multiply(d, 2 + (int)draw(d, 4));
     braid_model *m = draft_model(d, d->symbolic, &err);
     if (!m) return finding_set(f, -1, "whole graph: %s", err.message);
-    d->state = d->seed + 4711;
     memset(&c, 0, sizeof c);
     c.n_out = (size_t)d->n_outputs;
     c.n_sets = SETS;
     c.state = d->seed;
     find_inputs(d, &c);
-    bool good = open_case(d, &c, device, m) && run_case(d, &c, runs);
+    bool no_fuse = chance(d, 15);
+    bool good = open_case(d, no_fuse, &c, device, m) && run_case(d, &c, runs) && run_plainly(d, no_fuse, &c, device, m);
+    total->rolled += c.session && rolled(c.session);
     lanes_end(&c);
     braid_session_free(c.session);
     braid_model_free(m);
