@@ -166,6 +166,8 @@ bool lower_stack_place(lowering *, int in);
 uint64_t lower_copy_at(const lowering *, int out, int copy);
 /* Unstack: output i is copy i of input 0. */
 braid_status lower_unstack(lowering *);
+/* Do the inputs lie behind each other without a gap: then output 0 is a view of them all (Concat); true. */
+bool lower_side_by_side(lowering *);
 /* A new step; NULL on failure. The row is copied. tiles 0: the step is dropped (nothing to do). */
 step *lower_step(lowering *, const char *kernel, const void *row, size_t row_bytes, uint64_t tiles, uint32_t group);
 braid_status lower_spec(lowering *, step *, uint32_t id, uint32_t value);

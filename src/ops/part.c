@@ -117,6 +117,8 @@ static braid_status concat_lower(lowering *l) {
     int axis;
     TRY(find_axis(l->node, 0, out->rank, &axis, l->err));
     int64_t at = 0;
+    uint64_t ignored;
+    if (part_run(out, axis, 0, &ignored) && lower_side_by_side(l)) return BRAID_OK;
     for (int i = 0; i < l->node->n_in; i++) {
         region r = part_region(lower_in(l, i), out, axis, at, true);
         uint64_t offset;
@@ -385,6 +387,15 @@ static braid_status slice_eval(eval *e) {
     return BRAID_OK;
 }
 
+/* One run of bytes that can stay where it is. */
+static bool slice_run(const tensor_type *in, const region *whole, uint64_t *offset) {
+    region r = *whole;
+    if (type_bits(in->type) < 8 || region_count(&r) == 0) return false;
+    region_collapse(&r);
+    *offset = (uint64_t)r.in_at * (uint64_t)(type_bits(in->type) / 8);
+    return (r.rank == 0 || (r.rank == 1 && r.in_stride[0] == 1 && r.out_stride[0] == 1)) && *offset % 16 == 0;
+}
+
 static braid_status slice_lower(lowering *l) {
     const int64_t *lists[4] = {0};
     int count, n = 0;
@@ -397,7 +408,8 @@ static braid_status slice_lower(lowering *l) {
     slice s = {n, lists[0], lists[1], lists[2], lists[3]};
     region r = {0};
     TRY(slice_region(&s, lower_in(l, 0), lower_out(l, 0), &r, l->err));
-    return region_lower(l, 0, 0, &r);
+    uint64_t offset;
+    return slice_run(lower_in(l, 0), &r, &offset) ? lower_part(l, 0, 0, offset) : region_lower(l, 0, 0, &r);
 }
 
 static const attribute_spec concat_attributes[] = {{"axis", ATTRIBUTE_INT, NULL}, {0}};

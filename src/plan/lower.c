@@ -269,6 +269,23 @@ braid_status lower_stack(lowering *l, bool *done) {
     return BRAID_OK;
 }
 
+bool lower_side_by_side(lowering *l) {
+    plan *p = l->planner;
+    const node *n = l->node;
+    int32_t to = n->out[0], root = shorten(p, n->in[0]);
+    uint64_t first = plan_offset(p, n->in[0]), at = first;
+    if (to < 0 || node_copies(n) > 1 || first % PLACE_ALIGN || n->n_in < 2) return false;
+    for (int i = 0; i < n->n_in; i++) {
+        if (shorten(p, n->in[i]) != root || plan_offset(p, n->in[i]) != at) return false;
+        at += p->storages[n->in[i]].one;
+    }
+    if (at - first != p->storages[to].one) return false;
+    p->storages[root].fixed = true;
+    p->storages[to].alias = root;
+    p->storages[to].alias_offset = first;
+    return true;
+}
+
 uint64_t lower_copy_at(const lowering *l, int out, int copy) {
     const plan *p = l->planner;
     return plan_copy_stride(p, l->node->out[out]) * (uint64_t)copy;
