@@ -463,13 +463,29 @@ static braid_status keep_all_values(graph *g, braid_error *err) {
     return BRAID_OK;
 }
 
+/* With `verify` the new graph is proven to compute what the old one does. */
+static braid_status reroll(const braid_session *s, stage *st, const pass_options *options, braid_error *err) {
+    const graph *before = st->g;
+    TRY(pass_run("reroll", before, st->memory, options, &st->g, err));
+    if (!s->verify) return BRAID_OK;
+    arena *memory = arena_new();
+    uint64_t *a = NULL, *b = NULL;
+    braid_status status = memory ? pass_meaning(before, memory, &a, err) : error_memory(err);
+    if (status == BRAID_OK) status = pass_meaning(st->g, memory, &b, err);
+    for (int32_t i = 0; i < before->n_outputs && status == BRAID_OK; i++)
+        if (a[i] != b[i])
+            status = error_set(err, BRAID_INTERNAL, "re-rolling changed what output '%s' computes", before->output_names[i]);
+    arena_free(memory);
+    return status;
+}
+
 static braid_status stage_build(braid_session *s, stage *st, const graph *g, bool baked, braid_error *err) {
     pass_options options = {.report = &st->packs};
     uint64_t start = clock_ns();
     st->packs.memory = st->memory;
     TRY(specialise(g, st->key_types, st->key_values, st->memory, &st->g, err));
     TRY(fold_all(st->memory, &options, &st->g, err));
-    if (!s->no_reroll && s->traits && !s->keep_all) TRY(pass_run("reroll", st->g, st->memory, &options, &st->g, err));
+    if (!s->no_reroll && s->traits && !s->keep_all) TRY(reroll(s, st, &options, err));
     if (!s->no_fuse && s->traits) TRY(pass_run("fuse", st->g, st->memory, &options, &st->g, err));
     if (s->keep_all) TRY(keep_all_values(st->g, err));
     uint64_t folded = clock_ns();

@@ -38,6 +38,9 @@ braid_status pass_run(const char *name, const graph *, arena *, const pass_optio
    turn an epilogue down). */
 braid_status pass_unfuse(const graph *, arena *, const bool *flags, graph **out, braid_error *err);
 
+/* A hash for each graph output of all that it is computed from; reads constants (meaning.c). */
+braid_status pass_meaning(const graph *, arena *, uint64_t **out, braid_error *err);
+
 /* Undoes re-rolling where flags[node], or everywhere (NULL): the node becomes as many as it has copies, between an Unstack
    and a Stack where its neighbours stay as they are. */
 braid_status pass_unroll(const graph *, arena *, const bool *flags, graph **out, braid_error *err);

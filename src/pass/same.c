@@ -58,6 +58,7 @@ static uint64_t hash_attribute(uint64_t h, const attribute *a) {
     case ATTRIBUTE_STRING: return hash_bytes(h, a->s, a->count);
     case ATTRIBUTE_INTS: return hash_bytes(h, a->ints, a->count * sizeof *a->ints);
     case ATTRIBUTE_FLOATS: return hash_bytes(h, a->floats, a->count * sizeof *a->floats);
+    case ATTRIBUTE_TENSOR: return a->t->data && a->t->type.type != BRAID_STRING ? hash_bytes(h, a->t->data, a->t->bytes) : h;
     default: return h;
     }
 }
@@ -68,8 +69,10 @@ uint64_t node_hash(const node *n) {
     h = hash_bytes(h, n->domain, strlen(n->domain));
     h = hash_bytes(h, head, sizeof head);
     for (int i = 0; i < n->n_attributes; i++) h = hash_attribute(h, &n->attributes[i]);
-    if (n->epilogue) h = hash_bytes(h, n->epilogue->steps, (size_t)n->epilogue->n_steps * sizeof *n->epilogue->steps);
-    return h;
+    if (!n->epilogue) return h;
+    h = hash_bytes(h, n->epilogue->steps, (size_t)n->epilogue->n_steps * sizeof *n->epilogue->steps);
+    h = hash_bytes(h, n->epilogue->immediates_f, (size_t)n->epilogue->n_immediates * sizeof *n->epilogue->immediates_f);
+    return hash_bytes(h, n->epilogue->immediates_i, (size_t)n->epilogue->n_immediates * sizeof *n->epilogue->immediates_i);
 }
 
 /* Compares a, in memory, with b, piece by piece. */

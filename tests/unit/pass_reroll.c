@@ -163,6 +163,65 @@ static void random_clones(void **state) {
 
 /* ------------------------------------------------------------------------------------- built against the pass */
 
+/* ------------------------------------------------------------------------------------------------ seeded faults */
+
+static bool same_meaning(const graph *a, const graph *b, arena *memory) {
+    uint64_t *x, *y;
+    braid_error err = {0};
+    if (pass_meaning(a, memory, &x, &err) != BRAID_OK || pass_meaning(b, memory, &y, &err) != BRAID_OK) fail_msg("%s", err.message);
+    return memcmp(x, y, (size_t)a->n_outputs * sizeof *x) == 0;
+}
+
+static void swap(int32_t *a, int32_t *b) {
+    int32_t t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* Changes one border of a pack; false when the node has none or the change is none. */
+static bool mutate(const graph *g, node *n, uint64_t *x) {
+    if (node_is_stack(n)) {
+        int i = (int)(clone_next(x) % (uint64_t)n->n_in), k = (int)(clone_next(x) % (uint64_t)n->n_in);
+        bool other = n->in[i] != n->in[k] && !g->values[n->in[i]]->constant;
+        swap(&n->in[i], &n->in[k]);
+        return other;
+    }
+    if (node_is_unstack(n)) {
+        swap(&n->out[0], &n->out[n->n_out - 1]);
+        return true;
+    }
+    return false;
+}
+
+/* A pack whose columns are exchanged at one border computes something else, and that is noticed. */
+static void faults_are_noticed(void **state) {
+    (void)state;
+    int tried = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        arena *memory = arena_new();
+        clone_spec s = {.copies = 6, .weights = WEIGHTS_OWN, .inputs = (clone_inputs)(seed % 2 ? INPUTS_OWN : INPUTS_SPLIT),
+                        .alter = seed % 3 == 0, .body = 5 + (int)seed % 20, .seed = seed};
+        braid_error err = {0};
+        graph *g = clone_graph(memory, &s, &err), *rolled;
+        assert_int_equal(pass_run("reroll", g, memory, NULL, &rolled, &err), BRAID_OK);
+        assert_true(same_meaning(g, rolled, memory));
+        uint64_t x = seed;
+        for (int32_t i = 0; i < rolled->n_nodes; i++) {
+            node saved = *rolled->nodes[i];
+            saved.in = arena_copy(memory, saved.in, (size_t)saved.n_in * sizeof *saved.in);
+            saved.out = arena_copy(memory, saved.out, (size_t)saved.n_out * sizeof *saved.out);
+            if (mutate(rolled, rolled->nodes[i], &x)) {
+                tried++;
+                if (same_meaning(g, rolled, memory)) fail_msg("seed %d: %s changed, nothing noticed", (int)seed, saved.type);
+            }
+            *rolled->nodes[i] = saved;
+        }
+        assert_true(same_meaning(g, rolled, memory));
+        arena_free(memory);
+    }
+    assert_true(tried > 40);
+}
+
 typedef struct builder {
     graph *g;
     arena *memory;
@@ -352,7 +411,7 @@ int main(void) {
         cmocka_unit_test(every_disguise), cmocka_unit_test(uneven_copies),    cmocka_unit_test(random_clones),
         cmocka_unit_test(many_equal_nodes), cmocka_unit_test(deep_chains),    cmocka_unit_test(trees),
         cmocka_unit_test(random_dag),     cmocka_unit_test(cycles),           cmocka_unit_test(private_differences),
-        cmocka_unit_test(random_operators), cmocka_unit_test(speed),
+        cmocka_unit_test(random_operators), cmocka_unit_test(speed),          cmocka_unit_test(faults_are_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
