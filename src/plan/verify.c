@@ -270,6 +270,26 @@ static braid_status check_place(const verifier *v, int32_t step_id, const step_o
     return ok ? BRAID_OK : fault(v, step_id, "an operand lies elsewhere", e->base);
 }
 
+/* One operand of one problem, which by its account begins `inside` its storage. Of a storage with copies each has an
+   origin of its own; a view that is read may reach over several. */
+static braid_status add_place(verifier *v, range r, const storage *root, uint64_t bytes, uint64_t inside) {
+    uint64_t whole = root->copies > 1 ? root->copy_stride : 0;
+    if (whole && (r.access & ACCESS_WRITE) && inside % whole + bytes > whole)
+        return fault(v, r.step, "a write reaches into the next copy", r.begin);
+    while (bytes) {
+        uint64_t within = whole ? inside % whole : inside, piece = whole && whole - within < bytes ? whole - within : bytes;
+        r.end = r.begin + piece;
+        r.origin = r.begin - within; /* may wrap around: then nothing equals it */
+        if (r.end < r.begin || r.end > space_bytes(v, r.space))
+            return fault(v, r.step, "an operand ends outside its buffer", r.begin);
+        TRY(add_range(v, r));
+        r.begin += piece;
+        inside += piece;
+        bytes -= piece;
+    }
+    return BRAID_OK;
+}
+
 /* Each copy of each lane; what all lanes share counts as lane 0's. */
 static braid_status decode_ranges(verifier *v, int32_t step_id, const step_operand *o, const operand *e) {
     bool in_arena = e->index < (uint32_t)v->p->n_blocks;
@@ -281,10 +301,7 @@ static braid_status decode_ranges(verifier *v, int32_t step_id, const step_opera
         for (uint32_t copy = 0; copy < copies; copy++) {
             range r = {e->index, e->base + lane * e->lane_stride + copy * e->copy_stride, 0, o->access, step_id,
                        (int64_t)root * v->lanes + (shared ? 0 : lane), 0};
-            r.end = r.begin + o->bytes;
-            r.origin = r.begin - inside - copy * expected; /* may wrap around: then nothing equals it */
-            if (r.end < r.begin || r.end > space_bytes(v, e->index)) return fault(v, step_id, "an operand ends outside its buffer", r.begin);
-            TRY(add_range(v, r));
+            TRY(add_place(v, r, &v->p->storages[root], o->bytes, inside + copy * expected));
         }
     return BRAID_OK;
 }
