@@ -238,7 +238,7 @@ static braid_status find_exports(segment *seg, braid_error *err) {
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, braid_error *err) {
     plan_options options = {.device = s->traits, .lanes = st->bucket, .varies = seg->input_varies, .joinable = seg->input_joinable,
                              .schedule = s->schedule, .redzone = s->test.redzone,
-                            .shuffle = s->test.shuffle, .memory_budget = s->memory_budget};
+                            .shuffle = s->test.shuffle, .memory_budget = s->test.least ? 1 : s->memory_budget};
     uint64_t start = clock_ns();
     seg->bucket = st->bucket;
     TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));

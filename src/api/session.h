@@ -116,6 +116,7 @@ struct stage {
 /* What tests may ask for; holds for stages made from then on. */
 typedef struct session_test {
     bool redzone;    /* storages apart from each other with guards between */
+    bool least;      /* plans take as little memory as they can */
     bool shuffle;    /* steps of a wave in reversed order */
     bool poison;     /* device memory holds poison_byte before every run; what must not change is checked after it */
     uint8_t poison_byte;

@@ -1,10 +1,11 @@
 /*
- * plan_models.c: plans model files for made-up devices, without a device.
+ * plan_models.c: plans a model file for made-up devices, without a device.
  *
- *     plan_models [--dim N] MODEL.onnx ...
+ *     plan_models MODEL ...     (settings.h)
  *
- * For a GPU and a software device, one lane and 64: the plan is proven by the verifier and its arena stays within a
- * twentieth of the lower bound. Free dims become N (16). Nodes without a kernel leave the graph. Prints a line for each.
+ * For a GPU and a software device, one lane and 64, with the least memory and without a budget: the plan is proven by the
+ * verifier; without a budget its arena stays within a twentieth of the lower bound. Nodes without a kernel leave the graph.
+ * A line for each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "onnx/onnx.h"
 #include "pass/copy.h"
 #include "plan/plan.h"
+#include "settings.h"
 
 static const device_traits devices[] = {
     {.float64 = true, .float16 = true, .int8 = true, .int16 = true, .nan_kept = true, .subgroup = 32,
@@ -24,13 +26,20 @@ static bool report(const char *name, const char *what, const braid_error *err) {
     return false;
 }
 
-static graph *prepare(graph *g, arena *memory, int64_t dim, braid_error *err) {
+static int64_t dim_wanted(const settings *s, const graph *g, const value *v, int k) {
+    int64_t dim = v->type.dims[k];
+    braid_port p = {.name = v->name};
+    p.dims[k] = dim_known(dim) ? dim : -1;
+    if (!dim_known(dim) && dim_symbol(dim) < (uint32_t)g->n_symbols) p.symbols[k] = g->symbols[dim_symbol(dim)];
+    return dim_of(s, &p, k);
+}
+
+static graph *prepare(const settings *s, graph *g, arena *memory, braid_error *err) {
     static const char *const names[] = {"prune", "fold", "simplify", "fold", "simplify", "fuse", "prune"};
     pass_options options = {.fold_budget = 1 << 20};
     for (int32_t i = 0; i < g->n_inputs; i++) {
-        tensor_type *t = &g->values[g->inputs[i]]->type;
-        for (int k = 0; k < t->rank; k++)
-            if (!dim_known(t->dims[k])) t->dims[k] = k ? dim : 1;
+        value *v = g->values[g->inputs[i]];
+        for (int k = 0; k < v->type.rank; k++) v->type.dims[k] = dim_wanted(s, g, v, k);
     }
     if (graph_infer(g, err) != BRAID_OK) return NULL;
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -68,8 +77,7 @@ static bool all_static(const graph *g) {
     return true;
 }
 
-static bool plan_file(const char *name, graph *g, arena *memory, int kind, uint32_t lanes, braid_error *err) {
-    plan_options options = {.device = &devices[kind], .lanes = lanes};
+static bool plan_file(const char *name, graph *g, arena *memory, plan_options options, braid_error *err) {
     plan *p;
     if (plan_new(g, memory, &options, &p, err) != BRAID_OK) return report(name, "plan", err);
     if (p->n_host_nodes) {
@@ -83,29 +91,40 @@ static bool plan_file(const char *name, graph *g, arena *memory, int kind, uint3
         p->storages[i].offset = address;
         address += p->storages[i].stride;
     }
-    if (plan_encode(p, lanes, err) != BRAID_OK || plan_verify(p, lanes, err) != BRAID_OK) return report(name, "verify", err);
-    printf("%-40s %s %2u lanes: %5d steps %5d waves %5d dispatches, %9.1f us, arena %9.0f KiB, bound * %.3f\n", name,
-           kind ? "cpu" : "gpu", lanes, p->n_steps, p->n_waves, p->n_dispatches, p->time_ns / 1e3,
-           (double)p->arena_bytes / 1024, p->arena_bound ? (double)p->arena_bytes / (double)p->arena_bound : 1);
-    bool near = p->arena_bytes <= p->arena_bound + p->arena_bound / 20;
+    if (plan_encode(p, options.lanes, err) != BRAID_OK || plan_verify(p, options.lanes, err) != BRAID_OK)
+        return report(name, "verify", err);
+    printf("%-32s %s %2u lanes%s: %5d steps %5d waves %5d dispatches, %9.1f us, arena %9.0f KiB, bound * %.3f\n", name,
+           options.device->software ? "cpu" : "gpu", options.lanes, options.memory_budget ? " lean" : "", p->n_steps,
+           p->n_waves, p->n_dispatches, p->time_ns / 1e3, (double)p->arena_bytes / 1024,
+           p->arena_bound ? (double)p->arena_bytes / (double)p->arena_bound : 1);
+    bool near = options.memory_budget || p->arena_bytes <= p->arena_bound + p->arena_bound / 20;
     if (!near) fprintf(stderr, "%s: the arena is too large\n", name);
     return near;
 }
 
-static bool check_file(const char *path, int64_t dim) {
+static bool plan_all(const char *name, graph *g, arena *memory, braid_error *err) {
+    bool ok = true;
+    for (size_t d = 0; d < COUNT_OF(devices); d++)
+        for (uint32_t lanes = 1; lanes <= 64; lanes *= 64)
+            for (uint64_t budget = 0; budget < 2; budget++)
+                ok = plan_file(name, g, memory, (plan_options){.device = &devices[d], .lanes = lanes, .memory_budget = budget},
+                               err) && ok;
+    return ok;
+}
+
+static bool check_file(const settings *s) {
     arena *memory = arena_new();
     braid_error err = {0};
     onnx_model *m;
     file *bytes, **files = NULL;
     size_t n_files = 0;
-    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    if (file_open(path, &bytes, &err) != BRAID_OK) return report(path, "open", &err);
+    const char *name = strrchr(s->model, '/') ? strrchr(s->model, '/') + 1 : s->model;
+    if (file_open(s->model, &bytes, &err) != BRAID_OK) return report(s->model, "open", &err);
     bool ok = onnx_read(bytes, &(onnx_options){0}, memory, &m, &files, &n_files, &err) == BRAID_OK;
-    graph *g = ok ? prepare(m->g, memory, dim, &err) : NULL;
+    graph *g = ok ? prepare(s, m->g, memory, &err) : NULL;
     if (!g) ok = report(name, "load", &err);
-    if (g && !all_static(g)) printf("%-40s shapes depend on data\n", name);
-    for (int kind = 0; g && all_static(g) && kind < 2; kind++)
-        for (uint32_t lanes = 1; lanes <= 64; lanes *= 64) ok = plan_file(name, g, memory, kind, lanes, &err) && ok;
+    else if (all_static(g)) ok = plan_all(name, g, memory, &err);
+    else printf("%-32s shapes depend on data\n", name);
     for (size_t i = 0; i < n_files; i++) file_unref(files[i]);
     file_unref(bytes);
     arena_free(memory);
@@ -113,11 +132,10 @@ static bool check_file(const char *path, int64_t dim) {
 }
 
 int main(int argc, char **argv) {
-    bool ok = true;
-    int64_t dim = 16;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--dim") == 0 && i + 1 < argc) dim = atoi(argv[++i]);
-        else ok = check_file(argv[i], dim) && ok;
+    settings s;
+    if (!read_settings(&s, argc, argv)) {
+        fprintf(stderr, "plan_models: see the head of plan_models.c\n");
+        return 2;
     }
-    return !ok;
+    return !check_file(&s);
 }
