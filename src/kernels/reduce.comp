@@ -103,6 +103,8 @@ partial start() {
     float infinity = uintBitsToFloat(0x7f800000u);
     if (KIND == REDUCE_KIND_MAX || KIND == REDUCE_KIND_LOG_SUM_EXP) r.a = number(-infinity);
     if (KIND == REDUCE_KIND_MIN) r.a = number(infinity);
+    // -0 changes nothing that is added to it: a sum of one element is that element, as where the plan makes a view of it
+    if (KIND == REDUCE_KIND_SUM || KIND == REDUCE_KIND_MEAN) r.a = number(uintBitsToFloat(0x80000000u));
 #endif
     return r;
 }
@@ -212,7 +214,8 @@ void finish(uint64_t base, uint row, partial v, row_reduce r, place where) {
     number x = v.a;
     bool is_sum = KIND != REDUCE_KIND_MAX && KIND != REDUCE_KIND_MIN && KIND != REDUCE_KIND_PROD &&
                   KIND != REDUCE_KIND_LOG_SUM_EXP;
-    if (is_sum && finite(v.b)) x += v.b;
+    if (is_sum && finite(v.b) && v.b != number(0)) x += v.b;
+    if (is_sum && r.total == 0u) x = number(0);
     if (KIND == REDUCE_KIND_MEAN) x = x / number(r.total);
     if (KIND == REDUCE_KIND_L2) x = sqrt(x);
     if (KIND == REDUCE_KIND_LOG_SUM) x = LOG(x);
