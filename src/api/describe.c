@@ -61,8 +61,7 @@ static bool host_varies(const stage *st, const node *n) {
 static void describe_rounds(const braid_session *s, const stage *st, text *t) {
     uint32_t rounds = s->asked / st->bucket + (s->asked % st->bucket != 0);
     if (s->asked == 1) return;
-    if (st->rest) text_add(t, "%u lanes one by one: shapes depend on data\n", s->asked);
-    else if (rounds == 1) text_add(t, "%u lanes at once, room for %u\n", s->asked, st->bucket);
+    if (rounds == 1) text_add(t, "%u lanes at once, room for %u\n", s->asked, st->bucket);
     else if (st->limit == LIMIT_BUDGET)
         text_add(t, "%u lanes in %u rounds of %u: %.1f GiB budget\n", s->asked, rounds, st->bucket,
                  (double)s->memory_budget / (double)(1u << 30));
@@ -90,6 +89,8 @@ static void describe_stage(const stage *st, int depth, text *t) {
             text_add(t, "\n");
         }
     }
+    if (st->rest_stages.first && st->bucket > 1 && st->rest_stages.first->bucket == 1)
+        text_add(t, "then lane by lane: shapes depend on data\n");
     if (st->rest && !st->rest_stages.first) text_add(t, "then %d nodes, planned when their shapes are known\n", st->rest->n_nodes);
     if (st->rest_stages.first) describe_stage(st->rest_stages.first, depth + 1, t);
 }

@@ -4,8 +4,8 @@
  * What a lane's own data bring about (an index out of range, a shape that no operator takes) fails that lane alone: the
  * others go on, and the session tells each lane's status. Where every lane has failed the run ends.
  *
- * A round is a run of some of the lanes: as many as there is memory for, or one, where shapes depend on data. Its results
- * are taken to host memory; the caller's buffers are written when all rounds are over, as they may hold inputs too.
+ * A round is a run of as many of the lanes as there is memory for. Its results are taken to host memory; the caller's
+ * buffers are written when all rounds are over, as they may hold inputs too.
  */
 #include "api/session.h"
 
@@ -56,6 +56,11 @@ braid_status lane_fail(braid_session *s, uint32_t lane, const braid_error *why, 
     return ++l->failed_now == s->lanes ? error_set(err, why->status, "%s", why->message) : BRAID_OK;
 }
 
+braid_status lane_failed(braid_session *s, braid_status status, const braid_error *why, braid_error *err) {
+    if (s->lanes == 1 && lane_good(s, 0) && of_the_data(status)) (void)lane_fail(s, 0, why, NULL);
+    return s->log_lanes.failed_now == s->lanes ? BRAID_OK : error_set(err, status, "%s", why->message);
+}
+
 braid_status lanes_verdict(const braid_session *s, braid_error *err) {
     const lane_log *l = &s->log_lanes;
     if (!l->failed) return BRAID_OK;
@@ -82,39 +87,36 @@ braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result
     return BRAID_OK;
 }
 
+braid_status place_take(const place *all, int32_t n, uint32_t lane, place *one, arena *memory, braid_error *err) {
+    for (int32_t i = 0; i < n; i++) {
+        one[i] = all[i];
+        if (!all[i].stride) continue;
+        if (!(one[i].host = arena_copy(memory, all[i].host, sizeof *one[i].host))) return error_memory(err);
+        if (all[i].host->data) one[i].host->data = (void *)(uintptr_t)place_lane(&all[i], lane);
+        if (all[i].each) one[i].each += lane;
+        one[i].offset += lane * all[i].stride;
+    }
+    return BRAID_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------- rounds */
 
 typedef struct rounds {
     braid_session *s;
-    stage *st;      /* NULL: each round looks for its own */
+    stage *st;
     uint32_t lanes; /* of all rounds */
     const place *inputs;
     place *outputs;
     arena *memory; /* of the whole run */
 } rounds;
 
-/* The inputs of the round under way. */
-static braid_status take_lanes(const rounds *r, place *in, arena *memory, braid_error *err) {
-    const braid_session *s = r->s;
-    for (int32_t i = 0; i < s->base->n_inputs; i++) {
-        in[i] = r->inputs[i];
-        if (!(in[i].host = arena_copy(memory, in[i].host, sizeof *in[i].host))) return error_memory(err);
-        if (!in[i].stride) continue;
-        in[i].host->data = (void *)(uintptr_t)place_lane(&r->inputs[i], s->lane_base);
-        if (in[i].each) in[i].each += s->lane_base;
-        if (s->lanes == 1) in[i].stride = 0;
-    }
-    return BRAID_OK;
-}
-
 static braid_status run_lanes(const rounds *r, place *out, arena *memory, braid_error *err) {
     braid_session *s = r->s;
     place *in = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *in);
-    stage *st = r->st;
     if (!in) return error_memory(err);
-    TRY(take_lanes(r, in, memory, err));
-    if (!st) TRY(stage_get(s, &s->stages, s->base, in, false, &st, err));
-    TRY(stage_run(s, st, in, out, memory, err));
+    TRY(place_take(r->inputs, s->base->n_inputs, s->lane_base, in, memory, err));
+    for (int32_t i = 0; s->lanes == 1 && i < s->base->n_inputs; i++) in[i].stride = 0;
+    TRY(stage_run(s, r->st, in, out, memory, err));
     for (int32_t i = 0; i < s->base->n_outputs; i++) TRY(place_to_host(s, &out[i].host->type, &out[i], memory, err));
     return BRAID_OK;
 }
@@ -131,17 +133,13 @@ static braid_status keep_lanes(const rounds *r, const place *out, braid_error *e
     return BRAID_OK;
 }
 
-/* A round whose lanes have all failed is over; the others go on. */
 static braid_status run_round(const rounds *r, arena *memory, braid_error *err) {
-    braid_session *s = r->s;
     braid_error why = {0};
-    place *out = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *out);
+    place *out = arena_array(memory, (size_t)r->s->base->n_outputs + 1, sizeof *out);
     if (!out) return error_memory(err);
-    s->log_lanes.failed_now = 0;
+    r->s->log_lanes.failed_now = 0;
     braid_status status = run_lanes(r, out, memory, &why);
-    if (status == BRAID_OK) return keep_lanes(r, out, err);
-    if (s->lanes == 1 && lane_good(s, 0) && of_the_data(status)) (void)lane_fail(s, 0, &why, err);
-    return s->log_lanes.failed_now == s->lanes ? BRAID_OK : error_set(err, status, "%s", why.message);
+    return status == BRAID_OK ? keep_lanes(r, out, err) : lane_failed(r->s, status, &why, err);
 }
 
 static braid_status run_rounds(const rounds *r, uint32_t most, braid_error *err) {
@@ -169,10 +167,7 @@ static braid_status run_at_once(braid_session *s, stage *st, const place *inputs
 
 braid_status session_run_lanes(braid_session *s, const place *inputs, place *outputs, arena *memory, braid_error *err) {
     rounds r = {.s = s, .lanes = s->lanes, .inputs = inputs, .outputs = outputs, .memory = memory};
-    stage *st;
-    TRY(stage_get(s, &s->stages, s->base, inputs, false, &st, err));
-    if (s->lanes > 1 && st->rest) return run_rounds(&r, 1, err);
-    if (s->lanes <= st->bucket) return run_at_once(s, st, inputs, outputs, memory, err);
-    r.st = st;
-    return run_rounds(&r, st->bucket, err);
+    TRY(stage_get(s, &s->stages, s->base, inputs, false, &r.st, err));
+    if (s->lanes <= r.st->bucket) return run_at_once(s, r.st, inputs, outputs, memory, err);
+    return run_rounds(&r, r.st->bucket, err);
 }

@@ -171,7 +171,10 @@ bool lane_good(const braid_session *, uint32_t lane);
 braid_status lane_fail(braid_session *, uint32_t lane, const braid_error *why, braid_error *err);
 /* After a run that went through: OK, or the error of the first lane that failed. */
 braid_status lanes_verdict(const braid_session *, braid_error *err);
-/* Runs all lanes of these inputs: at once, or in rounds of as many as fit, or one by one where shapes depend on data. */
+/* After some lanes were run by themselves and that ended with `why`: OK when all of them have failed, each by its own
+   data, so that the others may go on; else the error. */
+braid_status lane_failed(braid_session *, braid_status, const braid_error *why, braid_error *err);
+/* Runs all lanes of these inputs: at once, or in rounds of as many as fit. */
 braid_status session_run_lanes(braid_session *, const place *inputs, place *outputs, arena *memory, braid_error *err);
 /* Takes one lane's result into a place for `lanes`: the first that comes makes the room, zeros, and the others must
    have its shape. */
@@ -181,6 +184,13 @@ braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result
 /* overlap.c: ARGUMENT where two lanes of the outputs' buffers share a byte. out[] is filled in; lane_bytes[] by output. */
 braid_status outputs_apart(const braid_session *, const braid_tensor *out, const size_t *lane_bytes, size_t n_out,
                            arena *memory, braid_error *err);
+
+/* Places that begin with this lane. */
+braid_status place_take(const place *all, int32_t n, uint32_t lane, place *one, arena *memory, braid_error *err);
+
+/* ---- rest.c */
+/* Runs what stage_run could not plan; places[] by the stage's values. */
+braid_status rest_run(braid_session *, stage *, place *places, arena *memory, braid_error *err);
 
 /* ---- stage.c */
 /* Finds or makes the stage of `cache` for graph g with these inputs. baked: small integer inputs count as constants. */

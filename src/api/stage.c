@@ -568,42 +568,13 @@ braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, con
 
 /* ----------------------------------------------------------------------------------------------- running */
 
-/* The device content of an input that is needed as a number. */
-static braid_status rest_input(braid_session *s, const stage *st, place *p, int32_t v, arena *memory,
-                               braid_error *err) {
-    const tensor_type *t = &st->g->values[v]->type;
-    if (p->host && p->host->data) return BRAID_OK;
-    if (stage_bakes(t)) return place_to_host(s, t, p, memory, err);
-    if (p->host) return BRAID_OK;
-    if (!(p->host = arena_alloc(memory, sizeof *p->host))) return error_memory(err);
-    p->host->type = *t; /* type only; the bytes stay on the device */
-    return BRAID_OK;
-}
-
-static braid_status run_rest(braid_session *s, stage *st, place *places, arena *memory, braid_error *err) {
-    const graph *rest = st->rest;
-    place *in = arena_array(memory, (size_t)rest->n_inputs + 1, sizeof *in);
-    place *out = arena_array(memory, (size_t)rest->n_outputs + 1, sizeof *out);
-    if (!in || !out) return error_memory(err);
-    for (int32_t i = 0; i < rest->n_inputs; i++) {
-        int32_t v = st->rest_input_of[i];
-        TRY(rest_input(s, st, &places[v], v, memory, err));
-        in[i] = places[v];
-    }
-    stage *next;
-    TRY(stage_get(s, &st->rest_stages, rest, in, true, &next, err));
-    TRY(stage_run(s, next, in, out, memory, err));
-    for (int32_t i = 0; i < rest->n_outputs; i++) places[st->rest_output_of[i]] = out[i];
-    return BRAID_OK;
-}
-
 braid_status stage_run(braid_session *s, stage *st, const place *in, place *out, arena *memory, braid_error *err) {
     const graph *g = st->g;
     place *places = arena_array(memory, (size_t)g->n_values + 1, sizeof *places);
     if (!places) return error_memory(err);
     for (int32_t i = 0; i < g->n_inputs; i++) places[g->inputs[i]] = in[i];
     for (int32_t i = 0; i < st->n_segments; i++) TRY(segment_run(s, st, &st->segments[i], places, memory, err));
-    if (st->rest) TRY(run_rest(s, st, places, memory, err));
+    if (st->rest) TRY(rest_run(s, st, places, memory, err));
     for (int32_t i = 0; i < g->n_outputs; i++) {
         out[i] = places[g->outputs[i]];
         tensor *constant = g->values[g->outputs[i]]->constant;
