@@ -30,7 +30,11 @@ layout(constant_id = 14) const uint LOAD_A = 2u;
 layout(constant_id = 15) const uint LOAD_B = 3u;
 layout(constant_id = 20) const uint STAGES = 2u; // copies of the shared tiles
 
-layout(constant_id = 21) const uint STORE4 = 0u; // out is contiguous along n, n % 4 == 0, aligned to four elements
+// How sums are written:
+//   0: one by one
+//   1: four columns at once      needs out contiguous along n, n % 4 == 0, aligned to four elements
+//   2: through shared memory     THREADS a multiple of BN; folded along n always
+layout(constant_id = 21) const uint STORE = 0u;
 
 const uint THREADS = (BM / TM) * (BN / TN);
 const uint UNITS_A = BM * BK / 4u, UNITS_B = BN * BK / 4u; // fetches of a tile
@@ -202,46 +206,56 @@ void fold_source(row_ref row, place p, uint entry, const uint load, const uint w
 elem totals[TM * TN]; // of all chunks, CHUNKED
 elem value_at(uint i, uint j) { return MODE == MODE_CHUNKED ? totals[i * TN + j] : sums[i * TN + j]; }
 
-// Writes the sums of a folded product; (m, n): this invocation's corner.
-void finish_folded(row_ref row, place p, uint entry, uint m, uint n) {
+// Writes the sums through shared memory, a row of each four-row group a turn: an invocation finishes one column and its
+// neighbours the neighbouring ones, so that writes are whole lines whatever n is, and a column of a folded product looks
+// up its problem once. (m, n): the invocation's corner in the tile.
+void finish_columns(row_ref row, place p, uint entry, uint m, uint n, uint m0, uint n0) {
+    const uint turn_rows = BM / TM, near = min(TM, 4u);
+    uint id = gl_LocalInvocationIndex, column = n0 + id % BN, at = column, count = row.r.n, m_count = row.r.m;
+    if (FOLD == FOLD_N) {
+        count = fold_total(row);
+        folded f = fold_find(row, p, entry, min(column, count - 1u));
+        p = f.p;
+        entry = f.entry;
+        at = f.at;
+    }
+    finish_state s = finish_begin(row, p, entry);
+    uint own = m / (4u * TM) * 4u + m % (4u * TM) / near;
+    [[unroll]] for (uint i = 0u; i < TM; i++) {
+        barrier();
+        [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
+            elem4 v;
+            [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
+            tile_b[(own * BN + n + j * 8u) / 4u] = v;
+        }
+        barrier();
+        if (column >= count) continue;
+        [[unroll]] for (uint k = 0u; k < TN; k++) {
+            uint r = id / BN + k * (THREADS / BN), mi = m0 + r / 4u * 4u * TM + r % 4u * near + i % 4u + i / 4u * 16u;
+            if (r < turn_rows && mi < m_count) finish(s, tile_b[(r * BN + id % BN) / 4u][id % 4u], mi, at);
+        }
+    }
+}
+
+// Writes the sums of a product that is folded along m, row by row.
+void finish_rows(row_ref row, place p, uint entry, uint m, uint n) {
     uint last = 0xffffffffu, count = fold_total(row);
     finish_state s;
-    if (FOLD == FOLD_N) {
-        [[unroll]] for (uint j = 0u; j < TN; j++) {
-            uint nj = n + j % 4u + j / 4u * 32u;
-            if (nj >= count || (STORE4 != 0u && j % 4u != 0u)) continue;
-            folded f = fold_find(row, p, entry, nj);
-            if (f.unit != last) s = finish_begin(row, f.p, f.entry);
-            last = f.unit;
-            [[unroll]] for (uint i = 0u; i < TM; i++) {
-                uint mi = m + i % 4u + i / 4u * 16u;
-                if (mi >= row.r.m) continue;
-                if (STORE4 != 0u) {
-                    elem4 v;
-                    [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, min(j + c, TN - 1u));
-                    finish4(s, v, mi, f.at);
-                } else {
-                    finish(s, value_at(i, j), mi, f.at);
-                }
-            }
-        }
-    } else {
-        [[unroll]] for (uint i = 0u; i < TM; i++) {
-            uint mi = m + i % 4u + i / 4u * 16u;
-            if (mi >= count) continue;
-            folded f = fold_find(row, p, entry, mi);
-            if (f.unit != last) s = finish_begin(row, f.p, f.entry);
-            last = f.unit;
-            [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
-                elem4 v;
-                [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
-                uint nj = n + j * 8u;
-                if (STORE4 != 0u) {
-                    if (nj < row.r.n) finish4(s, v, f.at, nj);
-                } else {
-                    [[unroll]] for (uint c = 0u; c < 4u; c++)
-                        if (nj + c < row.r.n) finish(s, v[c], f.at, nj + c);
-                }
+    [[unroll]] for (uint i = 0u; i < TM; i++) {
+        uint mi = m + i % 4u + i / 4u * 16u;
+        if (mi >= count) continue;
+        folded f = fold_find(row, p, entry, mi);
+        if (f.unit != last) s = finish_begin(row, f.p, f.entry);
+        last = f.unit;
+        [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
+            elem4 v;
+            [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
+            uint nj = n + j * 8u;
+            if (STORE == 1u) {
+                if (nj < row.r.n) finish4(s, v, f.at, nj);
+            } else {
+                [[unroll]] for (uint c = 0u; c < 4u; c++)
+                    if (nj + c < row.r.n) finish(s, v[c], f.at, nj + c);
             }
         }
     }
@@ -307,6 +321,10 @@ void main() {
     }
 
     // Row i and column j of the invocation: vectors of four lie 4 and 8 vectors apart.
+    if (STORE == 2u) {
+        finish_columns(row, p, entry, m, n, m0, n0);
+        return;
+    }
     m += m0;
     n += n0;
     if (MODE == MODE_SPLIT) {
@@ -319,8 +337,8 @@ void main() {
             }
         return;
     }
-    if (FOLD != 0u) {
-        finish_folded(row, p, entry, m, n);
+    if (FOLD == FOLD_M) {
+        finish_rows(row, p, entry, m, n);
         return;
     }
     finish_state s = finish_begin(row, p, entry);
@@ -330,7 +348,7 @@ void main() {
             [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
             uint mi = m + i % 4u + i / 4u * 16u, nj = n + j * 8u;
             if (mi >= row.r.m) continue;
-            if (STORE4 != 0u) {
+            if (STORE == 1u) {
                 if (nj < row.r.n) finish4(s, v, mi, nj);
             } else {
                 [[unroll]] for (uint c = 0u; c < 4u; c++)

@@ -16,7 +16,7 @@ enum {
     SPEC_MODE,
     SPEC_KERNEL,
     SPEC_STAGES = 20,
-    SPEC_STORE4,
+    SPEC_STORE,
     SPEC_SWAP,
     SPEC_FOLD
 };
@@ -235,6 +235,16 @@ static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
     return c;
 }
 
+/* How mm writes: through shared memory costs barriers, which pay where there is much to write. */
+static uint32_t store_kind(const mm_problem *p, const mm_cut *cut, uint32_t problems) {
+    enum { ONE, FOUR, SHARED, MANY = 8 };
+    const mm_shape *s = &p->s;
+    if (cut->splits > 1) return ONE;
+    if (cut->fold == FOLD_N) return SHARED;
+    if (s->c_n == 1 && s->n % 4 == 0 && s->c_m % 4 == 0 && fours(p->type, &p->c, s->c_batch, s->n_batch)) return FOUR;
+    return s->c_n == 1 && cut->fold == FOLD_NONE && problems >= MANY && cut->group % cut->bn == 0 ? SHARED : ONE;
+}
+
 /* A folded operand is fetched row by row. */
 static uint32_t folded_load(uint32_t load, bool folded) {
     return folded && load == LOAD_K ? LOAD_ROW : load;
@@ -258,8 +268,7 @@ mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, 
     if (cut.fold != FOLD_NONE) spec(&c, SPEC_FOLD, (uint32_t)cut.fold);
     spec(&c, SPEC_MODE, split ? MODE_SPLIT : s->k > cut.chunk ? MODE_CHUNKED : MODE_WHOLE);
     spec(&c, SPEC_STAGES, wide(p->type) ? 1 : 2);
-    spec(&c, SPEC_STORE4,
-         !split && s->c_n == 1 && s->n % 4 == 0 && s->c_m % 4 == 0 && fours(p->type, &p->c, s->c_batch, s->n_batch));
+    spec(&c, SPEC_STORE, store_kind(p, &cut, problems));
     return c;
 }
 
