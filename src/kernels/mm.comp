@@ -33,7 +33,7 @@ layout(constant_id = 20) const uint STAGES = 2u; // copies of the shared tiles
 // How sums are written:
 //   0: one by one
 //   1: four columns at once      needs out contiguous along n, n % 4 == 0, aligned to four elements
-//   2: through shared memory     THREADS a multiple of BN; folded along n always
+//   2: through shared memory     THREADS a multiple of BN and of 32; folded products always
 layout(constant_id = 21) const uint STORE = 0u;
 
 const uint THREADS = (BM / TM) * (BN / TN);
@@ -206,56 +206,58 @@ void fold_source(row_ref row, place p, uint entry, const uint load, const uint w
 elem totals[TM * TN]; // of all chunks, CHUNKED
 elem value_at(uint i, uint j) { return MODE == MODE_CHUNKED ? totals[i * TN + j] : sums[i * TN + j]; }
 
-// Writes the sums through shared memory, a row of each four-row group a turn: an invocation finishes one column and its
-// neighbours the neighbouring ones, so that writes are whole lines whatever n is, and a column of a folded product looks
-// up its problem once. (m, n): the invocation's corner in the tile.
-void finish_columns(row_ref row, place p, uint entry, uint m, uint n, uint m0, uint n0) {
-    const uint turn_rows = BM / TM, near = min(TM, 4u);
-    uint id = gl_LocalInvocationIndex, column = n0 + id % BN, at = column, count = row.r.n, m_count = row.r.m;
+// Puts row i of every invocation where its neighbours find it.
+void stage_row(const uint i, uint own, uint n) {
+    if (i >= TM) return;
+    [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
+        elem4 v;
+        [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(min(i, TM - 1u), j + c);
+        tile_b[(own * BN + n + j * 8u) / 4u] = v;
+    }
+}
+
+// Writes the sums through shared memory, one row of every invocation a turn, so that neighbours write neighbouring
+// columns whatever n is: whole lines. Of a product that is folded along n an invocation keeps to one column and looks
+// up its problem once; folded along m, 32 invocations keep to a row. (m, n): the invocation's corner in the tile.
+void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, uint n0) {
+    const uint turn_rows = BM / TM, near = min(TM, 4u), warps = THREADS / 32u;
+    uint id = gl_LocalInvocationIndex, column = id % BN, at = n0 + column, n_count = row.r.n, m_count = row.r.m;
+    bool exists = at < n_count;
     if (FOLD == FOLD_N) {
-        count = fold_total(row);
-        folded f = fold_find(row, p, entry, min(column, count - 1u));
+        n_count = fold_total(row);
+        exists = at < n_count;
+        folded f = fold_find(row, p, entry, min(at, n_count - 1u));
         p = f.p;
         entry = f.entry;
         at = f.at;
     }
+    if (FOLD == FOLD_M) m_count = fold_total(row);
     finish_state s = finish_begin(row, p, entry);
     uint own = m / (4u * TM) * 4u + m % (4u * TM) / near;
-    [[unroll]] for (uint i = 0u; i < TM; i++) {
+    [[dont_unroll]] for (uint i = 0u; i < TM; i++) {
         barrier();
-        [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
-            elem4 v;
-            [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
-            tile_b[(own * BN + n + j * 8u) / 4u] = v;
-        }
+        if (i == 0u) stage_row(0u, own, n);
+        else if (i == 1u) stage_row(1u, own, n);
+        else if (i == 2u) stage_row(2u, own, n);
+        else if (i == 3u) stage_row(3u, own, n);
+        else if (i == 4u) stage_row(4u, own, n);
+        else if (i == 5u) stage_row(5u, own, n);
+        else if (i == 6u) stage_row(6u, own, n);
+        else stage_row(7u, own, n);
         barrier();
-        if (column >= count) continue;
-        [[unroll]] for (uint k = 0u; k < TN; k++) {
-            uint r = id / BN + k * (THREADS / BN), mi = m0 + r / 4u * 4u * TM + r % 4u * near + i % 4u + i / 4u * 16u;
-            if (r < turn_rows && mi < m_count) finish(s, tile_b[(r * BN + id % BN) / 4u][id % 4u], mi, at);
-        }
-    }
-}
-
-// Writes the sums of a product that is folded along m, row by row.
-void finish_rows(row_ref row, place p, uint entry, uint m, uint n) {
-    uint last = 0xffffffffu, count = fold_total(row);
-    finish_state s;
-    [[unroll]] for (uint i = 0u; i < TM; i++) {
-        uint mi = m + i % 4u + i / 4u * 16u;
-        if (mi >= count) continue;
-        folded f = fold_find(row, p, entry, mi);
-        if (f.unit != last) s = finish_begin(row, f.p, f.entry);
-        last = f.unit;
-        [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
-            elem4 v;
-            [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(i, j + c);
-            uint nj = n + j * 8u;
-            if (STORE == 1u) {
-                if (nj < row.r.n) finish4(s, v, f.at, nj);
-            } else {
-                [[unroll]] for (uint c = 0u; c < 4u; c++)
-                    if (nj + c < row.r.n) finish(s, v[c], f.at, nj + c);
+        if (FOLD == FOLD_M) {
+            [[dont_unroll]] for (uint r = id / 32u; r < turn_rows; r += warps) {
+                uint mi = m0 + r / 4u * 4u * TM + r % 4u * near + i % 4u + i / 4u * 16u;
+                if (mi >= m_count) continue;
+                folded f = fold_find(row, p, entry, mi);
+                s = finish_begin(row, f.p, f.entry);
+                [[dont_unroll]] for (uint c = id % 32u; c < BN; c += 32u)
+                    if (n0 + c < n_count) finish(s, tile_b[(r * BN + c) / 4u][c % 4u], f.at, n0 + c);
+            }
+        } else if (exists) {
+            [[dont_unroll]] for (uint r = id / BN; r < turn_rows; r += THREADS / BN) {
+                uint mi = m0 + r / 4u * 4u * TM + r % 4u * near + i % 4u + i / 4u * 16u;
+                if (mi < m_count) finish(s, tile_b[(r * BN + column) / 4u][column % 4u], mi, at);
             }
         }
     }
@@ -322,7 +324,7 @@ void main() {
 
     // Row i and column j of the invocation: vectors of four lie 4 and 8 vectors apart.
     if (STORE == 2u) {
-        finish_columns(row, p, entry, m, n, m0, n0);
+        finish_staged(row, p, entry, m, n, m0, n0);
         return;
     }
     m += m0;
@@ -335,10 +337,6 @@ void main() {
                 uint mi = m + i % 4u + i / 4u * 16u, nj = n + j % 4u + j / 4u * 32u;
                 if (mi < row.r.m && nj < row.r.n) to.v[mi * row.r.n + nj] = sums[i * TN + j];
             }
-        return;
-    }
-    if (FOLD == FOLD_M) {
-        finish_rows(row, p, entry, m, n);
         return;
     }
     finish_state s = finish_begin(row, p, entry);

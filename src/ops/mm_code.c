@@ -240,9 +240,9 @@ static uint32_t store_kind(const mm_problem *p, const mm_cut *cut, uint32_t prob
     enum { ONE, FOUR, SHARED, MANY = 8 };
     const mm_shape *s = &p->s;
     if (cut->splits > 1) return ONE;
-    if (cut->fold == FOLD_N) return SHARED;
+    if (cut->fold != FOLD_NONE) return SHARED;
     if (s->c_n == 1 && s->n % 4 == 0 && s->c_m % 4 == 0 && fours(p->type, &p->c, s->c_batch, s->n_batch)) return FOUR;
-    return s->c_n == 1 && cut->fold == FOLD_NONE && problems >= MANY && cut->group % cut->bn == 0 ? SHARED : ONE;
+    return s->c_n == 1 && problems >= MANY && cut->group % cut->bn == 0 ? SHARED : ONE;
 }
 
 /* A folded operand is fetched row by row. */
