@@ -132,7 +132,8 @@ static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint
             if (!may_fold(p, &c, problems, c.fold) || !mm_extent(p, c.fold, problems, &d)) continue;
             for (int split = 0; split <= (fold == FOLD_NONE && splits > 1); split++) {
                 c.splits = split ? (uint32_t)splits : 1;
-                double now = cycles(&d, p->s.k, &c, tiles[t].rate, cores);
+                bool doubled = !split && splits > 1 && c.tm * c.tn >= 64; /* sums and totals: too many registers */
+                double now = cycles(&d, p->s.k, &c, doubled ? tiles[t].rate * 6 / 10 : tiles[t].rate, cores);
                 if (best_cycles > 0 && now >= best_cycles) continue;
                 best = c;
                 best_cycles = now;
