@@ -73,7 +73,8 @@ static bench_figures figures_of(const samples *s, uint32_t items) {
 braid_status bench_measure(const cli_options *o, bench_work *w, uint32_t items, bench_figures *out, braid_error *err) {
     samples s = {0};
     braid_status status = BRAID_OK;
-    for (int64_t i = 0; i < o->warmup && status == BRAID_OK; i++) status = run_timed(w, NULL, err);
+    uint64_t warm = cli_clock_ns() + (o->runs || !o->warmup ? 0 : (uint64_t)(o->seconds * 1e9 / 2)); /* clocks rise under load */
+    for (int64_t i = 0; (i < o->warmup || cli_clock_ns() < warm) && status == BRAID_OK; i++) status = run_timed(w, NULL, err);
     uint64_t end = cli_clock_ns() + (uint64_t)(o->seconds * 1e9);
     int64_t most = o->runs ? o->runs : RUNS_MAX;
     for (int64_t i = 0; i < most && status == BRAID_OK; i++) {
