@@ -118,6 +118,7 @@ typedef struct session_test {
     bool redzone;    /* storages apart from each other with guards between */
     bool least;      /* plans take as little memory as they can */
     bool shuffle;    /* steps of a wave in reversed order */
+    bool reroll_any; /* re-rolls what does not pay, too */
     bool poison;     /* device memory holds poison_byte before every run; what must not change is checked after it */
     uint8_t poison_byte;
     bool staged;     /* inputs and outputs are copied as if the host could not see the device's memory */

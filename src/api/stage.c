@@ -463,24 +463,37 @@ static braid_status keep_all_values(graph *g, braid_error *err) {
     return BRAID_OK;
 }
 
-/* With `verify` the new graph is proven to compute what the old one does. */
+static braid_status same_meaning(const graph *a, const graph *b, arena *memory, const char *what, braid_error *err) {
+    uint64_t *x, *y;
+    TRY(pass_meaning(a, memory, &x, err));
+    TRY(pass_meaning(b, memory, &y, err));
+    for (int32_t i = 0; i < a->n_outputs; i++)
+        if (x[i] != y[i])
+            return error_set(err, BRAID_INTERNAL, "%s changed what output '%s' computes", what, a->output_names[i]);
+    return BRAID_OK;
+}
+
+/* The new graph computes what the old one does, and so does the new one unrolled. */
+static braid_status check_reroll(const graph *before, const graph *after, arena *memory, braid_error *err) {
+    graph *back;
+    TRY(same_meaning(before, after, memory, "re-rolling", err));
+    TRY(pass_unroll(after, memory, NULL, &back, err));
+    TRY(graph_verify(back, err));
+    return same_meaning(before, back, memory, "unrolling", err);
+}
+
 static braid_status reroll(const braid_session *s, stage *st, const pass_options *options, braid_error *err) {
     const graph *before = st->g;
     TRY(pass_run("reroll", before, st->memory, options, &st->g, err));
     if (!s->verify) return BRAID_OK;
     arena *memory = arena_new();
-    uint64_t *a = NULL, *b = NULL;
-    braid_status status = memory ? pass_meaning(before, memory, &a, err) : error_memory(err);
-    if (status == BRAID_OK) status = pass_meaning(st->g, memory, &b, err);
-    for (int32_t i = 0; i < before->n_outputs && status == BRAID_OK; i++)
-        if (a[i] != b[i])
-            status = error_set(err, BRAID_INTERNAL, "re-rolling changed what output '%s' computes", before->output_names[i]);
+    braid_status status = memory ? check_reroll(before, st->g, memory, err) : error_memory(err);
     arena_free(memory);
     return status;
 }
 
 static braid_status stage_build(braid_session *s, stage *st, const graph *g, bool baked, braid_error *err) {
-    pass_options options = {.report = &st->packs};
+    pass_options options = {.report = &st->packs, .reroll_any = s->test.reroll_any};
     uint64_t start = clock_ns();
     st->packs.memory = st->memory;
     TRY(specialise(g, st->key_types, st->key_values, st->memory, &st->g, err));

@@ -11,6 +11,7 @@ static const struct {
     {"fold", pass_fold},
     {"simplify", pass_simplify},
     {"reroll", pass_reroll},
+    {"reroll_any", pass_reroll_any},
     {"fuse", pass_fuse},
 };
 

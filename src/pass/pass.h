@@ -25,11 +25,12 @@ typedef struct pass_options {
     size_t n_outputs;
     uint64_t fold_budget;  /* bytes of folded constants, default max(64 MiB, model size) */
     bool no_fuse;
+    bool reroll_any;       /* reroll: also what does not pay (tests) */
     reroll_report *report; /* reroll: filled in; NULL: not wanted */
 } pass_options;
 
 typedef braid_status pass_fn(const graph *, arena *, const pass_options *, graph **out, braid_error *err);
-pass_fn pass_prune, pass_fold, pass_simplify, pass_reroll, pass_fuse;
+pass_fn pass_prune, pass_fold, pass_simplify, pass_reroll, pass_reroll_any, pass_fuse;
 
 /* Runs a named pass ("fold") on an inferred graph and infers and verifies the result. */
 braid_status pass_run(const char *name, const graph *, arena *, const pass_options *, graph **out, braid_error *err);

@@ -61,7 +61,7 @@ static void report_bundle(const reroller *r, int32_t b) {
 }
 
 braid_status pass_reroll(const graph *g, arena *memory, const pass_options *o, graph **out, braid_error *err) {
-    reroller r = {.g = g, .memory = arena_new(), .report = o ? o->report : NULL, .err = err};
+    reroller r = {.g = g, .memory = arena_new(), .report = o ? o->report : NULL, .any = o && o->reroll_any, .err = err};
     if (!r.memory) return error_memory(err);
     r.pack_of = arena_array(r.memory, (size_t)g->n_nodes + 1, sizeof *r.pack_of);
     r.column_of = arena_array(r.memory, (size_t)g->n_nodes + 1, sizeof *r.column_of);
@@ -75,4 +75,10 @@ braid_status pass_reroll(const graph *g, arena *memory, const pass_options *o, g
         if (r.bundles[b].n_packs) report_bundle(&r, b);
     arena_free(r.memory);
     return status;
+}
+
+braid_status pass_reroll_any(const graph *g, arena *memory, const pass_options *o, graph **out, braid_error *err) {
+    pass_options any = o ? *o : (pass_options){0};
+    any.reroll_any = true;
+    return pass_reroll(g, memory, &any, out, err);
 }

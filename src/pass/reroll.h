@@ -28,6 +28,7 @@ typedef struct reroller {
     const graph *g;
     arena *memory;
     reroll_report *report; /* NULL: nobody asks */
+    bool any;              /* also what does not pay */
     braid_error *err;
     uint64_t *own;         /* node: hash of what members must share; 0: never rolled */
     uint64_t *colour, *far; /* node: own and its surroundings', to a small and to a larger radius */
@@ -51,6 +52,8 @@ static inline int32_t reroll_maker(const graph *g, int32_t v) {
 /* Room for one more in an arena array that doubles; NULL on failure. */
 void *reroll_grow(arena *, void *old, int32_t count, int32_t *capacity, size_t size);
 void reroll_drop(reroller *, int32_t pack);
+/* Hash of a constant's beginning. */
+uint64_t reroll_print(const tensor *);
 /* Adds a line to the report. */
 void reroll_note(const reroller *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -225,16 +225,20 @@ static int by_kind(const void *x, const void *y) {
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* The beginnings of a node's constants: copies that share weights, or have equal ones, agree in them. */
+uint64_t reroll_print(const tensor *t) {
+    uint8_t head[256];
+    size_t size = t->type.type == BRAID_STRING ? 0 : t->bytes < sizeof head ? t->bytes : sizeof head;
+    if (!size) return 0;
+    if (t->data) return hash_bytes(0, t->data, size);
+    return file_read(t->source, t->offset, head, size, NULL) == BRAID_OK ? hash_bytes(0, head, size) : 0;
+}
+
+/* Copies that share weights, or have equal ones, agree in this. */
 static uint64_t weight_print(const reroller *r, const node *n) {
     uint64_t h = 0;
     for (int i = 0; i < n->n_in; i++) {
         const tensor *t = n->in[i] >= 0 ? r->g->values[n->in[i]]->constant : NULL;
-        uint8_t head[256];
-        size_t size = !t || t->type.type == BRAID_STRING ? 0 : t->bytes < sizeof head ? t->bytes : sizeof head;
-        if (!size) continue;
-        if (t->data) h = hash_bytes(h, t->data, size);
-        else if (file_read(t->source, t->offset, head, size, NULL) == BRAID_OK) h = hash_bytes(h, head, size);
+        if (t) h = h * 31 + reroll_print(t);
     }
     return h;
 }

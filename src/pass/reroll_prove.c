@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { ROUNDS = 8 };
+enum { ROUNDS = 8, NOTE_NODES = 12 /* fewer are no near miss */ };
 
 void reroll_drop(reroller *r, int32_t p) {
     pack *k = &r->packs[p];
@@ -235,6 +235,17 @@ static uint64_t scatter_bytes(const reroller *r, const pack *k) {
     return 0;
 }
 
+/* The same tensor, or another place with as many bytes that begin alike: good enough for an estimate. */
+static bool constants_agree(const reroller *r, const pack *k, int slot) {
+    const tensor *first = r->g->values[reroll_node(r, k->members[0])->in[slot]]->constant;
+    for (int32_t c = 1; c < columns_of(r, k); c++) {
+        const tensor *t = r->g->values[reroll_node(r, k->members[c])->in[slot]]->constant;
+        if (!t || t->bytes != first->bytes) return false;
+        if (reroll_print(t) != reroll_print(first)) return false;
+    }
+    return true;
+}
+
 static bool is_elementwise(const reroller *r, int32_t i) { return reroll_node(r, i)->op && reroll_node(r, i)->op->emit; }
 
 /* Elementwise nodes that could have been fused with what stands before them, were not one of a pack and the other not. */
@@ -256,31 +267,56 @@ static uint64_t parts_fusion(const reroller *r, const pack *k) {
 
 static bool is_view(const reroller *r, const pack *k) { return reroll_node(r, k->members[0])->op->flags & OP_VIEW; }
 
-/*
- * In picoseconds: a step of its own costs a row, its search and its planning; a wave of copies a barrier and the bytes at
- * 2 TB/s. Steps that share all but a few operands can be solved as one, which is counted as part of a step's cost.
- */
-enum { STEP_PS = 150000, WAVE_PS = 2200000, BYTES_PER_NS = 2000 };
+/* One tensor of several rows that all columns read: problems of a product that share it can be solved as one. */
+static bool shares_weights(const reroller *r, const pack *k) {
+    const node *n = reroll_node(r, k->members[0]);
+    for (int i = 0; i < n->n_in && !n->op->emit; i++) {
+        const value *v = n->in[i] < 0 ? NULL : r->g->values[n->in[i]];
+        if (v && v->constant && v->type.rank > 1 && constants_agree(r, k, i)) return true;
+    }
+    return false;
+}
 
-static void drop_unpaid(reroller *r, int32_t b) {
-    bundle *k = &r->bundles[b];
-    uint64_t saved = 0, in = 0, out = 0, apart = 0;
+/*
+ * In picoseconds. Single steps that are alike are rows of one dispatch anyway: what is saved is their planning and rows,
+ * and much more where the copies can be folded into one product. Against that stand waves of copies, a barrier and bytes
+ * at 2 TB/s, and what it is worth to leave a graph as it is.
+ */
+enum { STEP_PS = 150000, FUSED_PS = 40000, SHARED_PS = 500000, START_PS = 1000000, WAVE_PS = 2200000, BYTES_PER_NS = 2000 };
+
+static uint64_t saving(const reroller *r, const pack *k) {
+    if (is_view(r, k)) return 0;
+    uint64_t each = is_elementwise(r, k->members[0]) ? FUSED_PS : shares_weights(r, k) ? SHARED_PS : STEP_PS;
+    return (uint64_t)(columns_of(r, k) - 1) * each;
+}
+
+static uint64_t spending(const reroller *r, int32_t b) {
+    const bundle *k = &r->bundles[b];
+    uint64_t in = 0, out = 0, waves = 0;
     for (int32_t p = k->first; p < k->end; p++) {
         const pack *q = &r->packs[p];
         if (q->bundle != b) continue;
-        if (!is_view(r, q)) saved += (uint64_t)(k->columns - 1) * STEP_PS;
         for (int s = 0; s < reroll_node(r, q->members[0])->n_in; s++)
             if (reroll_node(r, q->members[0])->in[s] >= 0 && reroll_operand(r, q, s) == OPERAND_GATHERED)
                 in += gather_bytes(r, q, s);
         out += scatter_bytes(r, q);
-        apart += parts_fusion(r, q);
+        waves += parts_fusion(r, q);
     }
-    uint64_t waves = apart + (in > 0 ? 1 : 0) + (out > 0 ? 1 : 0);
-    uint64_t cost = (in + out) * 1000 / BYTES_PER_NS + waves * WAVE_PS;
-    if (saved > cost || k->n_packs == 0) return;
+    waves += (in > 0 ? 1u : 0u) + (out > 0 ? 1u : 0u);
+    return START_PS + (in + out) * 1000 / BYTES_PER_NS + waves * WAVE_PS;
+}
+
+static void drop_unpaid(reroller *r, int32_t b) {
+    bundle *k = &r->bundles[b];
+    uint64_t saved = 0;
+    if (k->n_packs == 0) return;
+    for (int32_t p = k->first; p < k->end; p++)
+        if (r->packs[p].bundle == b) saved += saving(r, &r->packs[p]);
+    if (saved > spending(r, b)) return;
     const node *n = reroll_node(r, r->packs[k->first].members[0]);
-    reroll_note(r, "%d copies of %d nodes around %s '%s' would cost more to gather than they save", (int)k->columns,
-                (int)k->n_packs, n->type, n->name);
+    if (k->columns * k->n_packs >= NOTE_NODES)
+        reroll_note(r, "%d copies of %d nodes around %s '%s' would cost more than they save", (int)k->columns,
+                    (int)k->n_packs, n->type, n->name);
     for (int32_t p = k->first; p < k->end; p++)
         if (r->packs[p].bundle == b) reroll_drop(r, p);
 }
@@ -393,6 +429,6 @@ braid_status reroll_prove(reroller *r) {
     bool any = r->n_packs > 0;
     for (int round = 0; any && round <= ROUNDS; round++) TRY(break_cycles(r, round == ROUNDS, &any));
     if (any) TRY(break_cycles(r, true, &any)); /* a last look: nothing of unequal depth is left on a cycle */
-    for (int32_t b = 0; b < r->n_bundles; b++) drop_unpaid(r, b);
+    for (int32_t b = 0; b < r->n_bundles && !r->any; b++) drop_unpaid(r, b);
     return order_columns(r);
 }

@@ -132,10 +132,11 @@ static inline void copies_run(const copies_case *c, braid_device *device, bool p
     braid_session *s = NULL;
     braid_error err = {0};
     if (braid_session_create(&device, 1, clones, &o, &s, &err) != BRAID_OK) fail_msg("%s\n%s", err.message, c->source);
+    s->test.reroll_any = true;
     if (poison) {
-        s->test = (session_test){.redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff};
-        stage_cache_clear(s, &s->stages);
+        s->test = (session_test){.reroll_any = true, .redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff};
     }
+    stage_cache_clear(s, &s->stages);
     bool good = true;
     for (int k = 0; k < COPIES; k++) good = good && c->expected[k] == BRAID_OK;
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {

@@ -40,7 +40,7 @@ static fixture make(uint64_t seed) {
     bool *joinable = arena_array(f.memory, (size_t)s.copies + 1, sizeof *joinable);
     for (int i = 0; i < s.copies; i++) joinable[i] = seed % 3 != 0;
     plan_options options = {.device = &device, .lanes = LANES, .joinable = joinable, .redzone = seed % 7 == 0, .shuffle = seed % 2};
-    if (!g || pass_run("prune", g, f.memory, NULL, &g, &err) != BRAID_OK || pass_run("reroll", g, f.memory, &passes, &g, &err) != BRAID_OK ||
+    if (!g || pass_run("prune", g, f.memory, NULL, &g, &err) != BRAID_OK || pass_run("reroll_any", g, f.memory, &passes, &g, &err) != BRAID_OK ||
         pass_run("fuse", g, f.memory, &passes, &g, &err) != BRAID_OK ||
         plan_new(g, f.memory, &options, &f.p, &err) != BRAID_OK)
         fail_msg("%s", err.message);
