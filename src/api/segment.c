@@ -306,8 +306,8 @@ static void write_inputs(const segment *seg, const place *places, uint32_t lanes
         const storage *t = input_storage(seg, i);
         if (!seg->input_uploaded[i] || from->buffer || !t->bytes) continue;
         bool all = from->stride || (in_join(seg, i) && !t->once); /* a join has one stride for all its inputs */
-        for (uint32_t lane = 0; lane < (all ? lanes : 1); lane++)
-            memcpy(to + seg->input_offset[i] + lane * input_stride(seg, i), place_lane(from, lane), t->bytes);
+        carry_lanes(&(lane_room){.data = to + seg->input_offset[i], .stride = input_stride(seg, i)}, from, all ? lanes : 1,
+                    t->bytes);
     }
 }
 

@@ -372,13 +372,13 @@ static braid_status prepare_output(braid_session *s, int32_t i, place *from, bra
     return BRAID_OK;
 }
 
-static void deliver(const braid_session *s, const place *from, const braid_tensor *to, size_t lane_bytes) {
+static void deliver(const braid_session *s, const place *from, const braid_tensor *to, size_t bytes) {
     bool list = to->flags & BRAID_TENSOR_LANES;
-    for (uint32_t lane = 0; lane_bytes && lane < s->lanes; lane++) {
-        uint8_t *at = list ? ((void *const *)to->data)[lane] : (uint8_t *)to->data + lane * to->lane_stride;
-        if (lane_good(s, lane)) memcpy(at, place_lane(from, lane), lane_bytes);
-        else memset(at, 0, lane_bytes);
-    }
+    lane_room all = {.data = to->data, .stride = to->lane_stride, .each = list ? to->data : NULL};
+    if (!bytes) return;
+    carry_lanes(&all, from, s->lanes, bytes);
+    for (uint32_t lane = 0; lane < s->lanes; lane++)
+        if (!lane_good(s, lane)) memset(list ? all.each[lane] : (uint8_t *)all.data + lane * all.stride, 0, bytes);
 }
 
 /* ---------------------------------------------------------------------------------------------------- run */

@@ -53,6 +53,15 @@ static inline const uint8_t *place_lane(const place *p, uint32_t lane) {
     return (const uint8_t *)p->host->data + lane * p->stride;
 }
 
+/* Where lanes are to be put: `stride` bytes apart, or each by itself. */
+typedef struct lane_room {
+    void *data;
+    uint64_t stride;
+    void *const *each; /* NULL: data and stride */
+} lane_room;
+/* Copies `bytes` of each lane (carry.c). */
+void carry_lanes(const lane_room *to, const place *from, uint32_t lanes, size_t bytes);
+
 /* ---- lanes that fail (lanes.c) */
 typedef struct lane_log {
     uint32_t lanes;       /* of the run */

@@ -156,6 +156,34 @@ static void refusals(void **state) {
     problem_free(&p);
 }
 
+/* So many bytes that several threads move them, in pieces. */
+static void many_bytes(void **state) {
+    (void)state;
+    enum { ELEMENTS = 1300 * 1000, BYTES = ELEMENTS * sizeof(float) };
+    braid_error err = {0};
+    braid_session *session;
+    braid_session_options o = {.size = sizeof o, .lanes_max = 3};
+    braid_device *device = ops_device(false);
+    braid_model *model = ops_model("graph t(x: float32[1300,1000]) { y = Neg(x) } -> y", &err);
+    if (braid_session_create(&device, 1, model, &o, &session, &err) != BRAID_OK) fail_msg("%s", err.message);
+    float *in = malloc(3 * BYTES), *out = malloc(3 * BYTES);
+    for (int i = 0; i < 3 * ELEMENTS; i++) in[i] = (float)i;
+    void *each[] = {out + 2 * ELEMENTS, out, out + ELEMENTS};
+    braid_tensor x = {.name = "x", .type = BRAID_FLOAT32, .rank = 2, .dims = {1300, 1000}, .data = in, .bytes = 3 * BYTES};
+    braid_tensor y = {.data = each, .bytes = BYTES, .flags = BRAID_TENSOR_LANES};
+    for (size_t lanes = 1; lanes <= 3; lanes += 2) {
+        if (braid_session_run(session, lanes, &x, 1, &y, 1, &err) != BRAID_OK) fail_msg("%s", err.message);
+        int wrong = 0;
+        for (size_t lane = 0; lane < lanes; lane++)
+            for (int i = 0; i < ELEMENTS; i++) wrong += ((float *)each[lane])[i] != -in[lane * ELEMENTS + (size_t)i];
+        assert_int_equal(wrong, 0);
+    }
+    free(in);
+    free(out);
+    braid_session_free(session);
+    braid_model_free(model);
+}
+
 static void allocations(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(graphs); i++) {
@@ -188,6 +216,6 @@ static void allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(equal_to_strides), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(allocations)};
+                                       cmocka_unit_test(many_bytes), cmocka_unit_test(allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
