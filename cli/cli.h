@@ -42,7 +42,7 @@ typedef struct cli_options {
     int64_t top, warmup, runs;
     uint64_t seed;
     bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split;
-    bool graph, plan, estimate, ablate, probe, again, quiet;
+    bool graph, plan, estimate, ablate, probe, again, memory, quiet;
     int verbose;
 } cli_options;
 

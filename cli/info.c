@@ -54,12 +54,28 @@ static braid_status print_plan(engine *e, const cli_options *o, braid_error *err
     return BRAID_OK;
 }
 
+static braid_status print_memory(const engine *e, braid_error *err) {
+    const braid_memory_choice *choices;
+    size_t count = 0;
+    TRY(braid_session_memory(e->session, &choices, &count, err));
+    printf("memory and estimated time of the largest piece of device work:\n%12s %12s %8s %10s %8s %12s\n", "total MiB",
+           "arena MiB", "waves", "dispatches", "in place", "time ms");
+    for (size_t i = 0; i < count; i++) {
+        const braid_memory_choice *c = &choices[i];
+        printf("%12.2f %12.2f %8llu %10llu %8llu %12.3f\n", (double)c->bytes / (1 << 20), (double)c->arena_bytes / (1 << 20),
+               (unsigned long long)c->waves, (unsigned long long)c->dispatches, (unsigned long long)c->in_place,
+               (double)c->time_ns / 1e6);
+    }
+    return BRAID_OK;
+}
+
 /* The model's report always; the plan when nothing is unsupported and a device is there. */
 static braid_status info(const cli_options *o, engine *e, braid_error *err) {
     TRY(engine_load(e, o, err));
     TRY(print_report(e, o->graph ? BRAID_REPORT_GRAPH : BRAID_REPORT_INFO, err));
     if (o->graph) return BRAID_OK;
-    return print_plan(e, o, err);
+    TRY(print_plan(e, o, err));
+    return o->memory ? print_memory(e, err) : BRAID_OK;
 }
 
 int cmd_info(const cli_options *o) {

@@ -327,6 +327,18 @@ typedef struct braid_plan_stats {
 } braid_plan_stats;
 BRAID_API void braid_session_stats(const braid_session *, braid_plan_stats *out);
 
+/* One of the ways to plan a session's largest piece of device work: less memory, more time. */
+typedef struct braid_memory_choice {
+    uint64_t bytes;       /* the memory_budget that gives it: tensors of all lanes, weights, inputs, outputs */
+    uint64_t arena_bytes; /* of it, tensors between steps */
+    uint64_t waves, dispatches;
+    uint64_t time_ns;     /* the planner's estimate */
+    uint64_t in_place;    /* results that take the place of what they are made from */
+} braid_memory_choice;
+/* The choices for the plan that was run or made last, the fastest first, each with less memory than the one before; none
+   where the device does nothing. The array lives until the session's next call of this function. */
+BRAID_API braid_status braid_session_memory(braid_session *, const braid_memory_choice **out, size_t *count, braid_error *err);
+
 /* One step of a plan: what a node asks of the device, or a node that the host computes. */
 typedef struct braid_plan_step {
     const char *node, *op;

@@ -235,12 +235,16 @@ static braid_status find_exports(segment *seg, braid_error *err) {
     return BRAID_OK;
 }
 
+plan_options segment_plan_options(const braid_session *s, const segment *seg) {
+    return (plan_options){.device = s->traits, .lanes = seg->bucket, .varies = seg->input_varies,
+                          .joinable = seg->input_joinable, .schedule = s->schedule, .redzone = s->test.redzone,
+                          .shuffle = s->test.shuffle, .memory_budget = s->test.least ? 1 : s->memory_budget};
+}
+
 braid_status segment_compile(braid_session *s, stage *st, segment *seg, braid_error *err) {
-    plan_options options = {.device = s->traits, .lanes = st->bucket, .varies = seg->input_varies, .joinable = seg->input_joinable,
-                             .schedule = s->schedule, .redzone = s->test.redzone,
-                            .shuffle = s->test.shuffle, .memory_budget = s->test.least ? 1 : s->memory_budget};
     uint64_t start = clock_ns();
     seg->bucket = st->bucket;
+    plan_options options = segment_plan_options(s, seg);
     TRY(plan_new(seg->g, st->memory, &options, &seg->p, err));
     if (seg->p->n_host_nodes) return error_set(err, BRAID_INTERNAL, "a device segment holds a node without a kernel");
     uint64_t planned = clock_ns();

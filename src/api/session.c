@@ -154,6 +154,7 @@ void braid_session_free(braid_session *s) {
     arena_free(s->memory);
     mem_free(s->times);
     mem_free(s->plan_steps);
+    mem_free(s->choices);
     mem_free(s->log_lanes.status);
     braid_model_free(s->model);
     device_unref(s->device);

@@ -162,6 +162,7 @@ struct braid_session {
     braid_step_time *times;
     size_t n_times, cap_times;
     braid_plan_step *plan_steps; /* what braid_session_steps gave last */
+    braid_memory_choice *choices; /* of braid_session_memory */
     tensor_type *input_types; /* as asked for at creation; may hold symbols */
 };
 
@@ -213,6 +214,7 @@ braid_status stage_run(braid_session *, stage *, const place *in, place *out, ar
 bool stage_bakes(const tensor_type *);
 
 /* ---- segment.c */
+plan_options segment_plan_options(const braid_session *, const segment *);
 braid_status segment_compile(braid_session *, stage *, segment *, braid_error *err);
 braid_status segment_run(braid_session *, stage *, segment *, place *places, arena *memory, braid_error *err);
 void segment_free(braid_session *, segment *);

@@ -16,7 +16,12 @@
 static const device_traits device = {.subgroup = 32, .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535,
                                      .cores = 528, .max_buffer = (uint64_t)1 << 32};
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(SANITIZED) || defined(__SANITIZE_ADDRESS__)
 enum { SLOWER = 12 };
 #else
 enum { SLOWER = 1 };
