@@ -93,7 +93,8 @@ static uint32_t lanes_that_fit(const segment *seg, uint64_t needed, uint64_t bud
 static braid_status check_budget(braid_session *s, const segment *seg, uint64_t io_bytes, braid_error *err) {
     const plan *p = seg->p;
     uint64_t needed = p->arena_bytes * seg->bucket + p->const_bytes + p->rows_bytes + io_bytes;
-    if (s->test.memory && needed > s->test.memory) return error_set(err, BRAID_DEVICE_MEMORY, "out of device memory (test)");
+    if (s->test.memory && needed > s->test.memory && seg->bucket > 1)
+        return error_set(err, BRAID_DEVICE_MEMORY, "out of device memory (test)");
     if (needed <= s->memory_budget) return BRAID_OK;
     if (seg->bucket > 1) s->fit = lanes_that_fit(seg, needed, s->memory_budget);
     s->limit = LIMIT_BUDGET;

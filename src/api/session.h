@@ -131,7 +131,7 @@ typedef struct session_test {
     bool poison;     /* device memory holds poison_byte before every run; what must not change is checked after it */
     uint8_t poison_byte;
     bool staged;     /* inputs and outputs are copied as if the host could not see the device's memory */
-    uint64_t memory; /* the device has no more for one segment; 0: what there is */
+    uint64_t memory; /* the device has no more for one segment of several lanes; 0: what there is */
 } session_test;
 
 struct braid_session {

@@ -99,7 +99,8 @@ static bool open_case(draft *d, bool no_fuse, lane_case *c, braid_device *device
     if (create(d, no_fuse, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
     if (!chance(d, 25)) return true;
     c->session->test = (session_test){.redzone = chance(d, 50), .shuffle = chance(d, 50), .poison = true,
-                                      .poison_byte = chance(d, 50) ? 0xff : 0x3c, .staged = chance(d, 50)};
+                                      .poison_byte = chance(d, 50) ? 0xff : 0x3c, .staged = chance(d, 50),
+                                      .memory = chance(d, 40) ? 1u << (10 + draw(d, 9)) : 0};
     stage_cache_clear(c->session, &c->session->stages);
     return true;
 }
