@@ -87,6 +87,7 @@ static const row rows[] = {
     {"no-host", 0, NULL, PLANS, FLAG, AT(no_host), "a node without a kernel is unsupported, not run on the CPU"},
     {"no-fuse", 0, NULL, PLANS, FLAG, AT(no_fuse), "keep every intermediate value apart"},
     {"no-reroll", 0, NULL, PLANS, FLAG, AT(no_reroll), "leave copies of a subgraph as they are"},
+    {"free-order", 0, NULL, PLANS, FLAG, AT(free_order), "let the number of lanes change the order of sums (last bits)"},
     {"verify", 0, NULL, PLANS, FLAG, AT(verify), "prove every plan free of hazards"},
     {"validation", 0, NULL, PLANS, FLAG, AT(validation), "load the Khronos validation layer"},
     {"external-root", 0, "DIR", PLANS, TEXT, AT(external_root),

@@ -41,7 +41,8 @@ typedef struct cli_options {
     double scale, rtol, atol, seconds;
     int64_t top, warmup, runs;
     uint64_t seed;
-    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, verify, validation, compare, probabilities, split;
+    bool random_all, json, no_cache, no_host, no_fuse, no_reroll, free_order, verify, validation, compare;
+    bool probabilities, split;
     bool graph, plan, estimate, ablate, probe, again, memory, quiet;
     int verbose;
 } cli_options;

@@ -126,6 +126,7 @@ braid_status engine_session(engine *e, const cli_options *o, const engine_plan *
     plan_options p = {.session = {.size = sizeof p.session,
                                   .no_host = o->no_host,
                                   .no_fuse = o->no_fuse,
+                                  .free_order = o->free_order,
                                   .no_reroll = o->no_reroll || (plan && plan->no_reroll),
                                   .schedule = plan ? plan->schedule : BRAID_SCHEDULE_DEFAULT,
                                   .profile = plan && plan->profile,

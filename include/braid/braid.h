@@ -254,6 +254,8 @@ typedef struct braid_session_options {
     bool no_host;           /* a node without a kernel is UNSUPPORTED instead of a host step */
     bool no_fuse;           /* keep every intermediate value apart */
     bool no_reroll;         /* leave copies of a subgraph as they are */
+    bool free_order;        /* sums may be cut to suit the number of lanes: faster with many, but a lane's results may
+                               differ in their last bits from those of a run of that lane alone */
     bool profile;           /* time every step */
     bool verify;            /* run the plan verifier on every plan */
     braid_schedule schedule;

@@ -237,7 +237,7 @@ static braid_status find_exports(segment *seg, braid_error *err) {
 }
 
 plan_options segment_plan_options(const braid_session *s, const segment *seg) {
-    return (plan_options){.device = s->traits, .lanes = seg->bucket, .varies = seg->input_varies,
+    return (plan_options){.device = s->traits, .lanes = seg->bucket, .free_order = s->free_order, .varies = seg->input_varies,
                           .joinable = seg->input_joinable, .schedule = s->schedule, .redzone = s->test.redzone,
                           .shuffle = s->test.shuffle, .memory_budget = s->test.least ? 1 : s->memory_budget};
 }

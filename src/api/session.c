@@ -131,7 +131,7 @@ braid_status braid_session_create(braid_device *const *devices, size_t n_devices
         return error_set(err, BRAID_ARGUMENT, "braid_session_create: no schedule %d", (int)given.schedule);
     braid_session *s = mem_alloc(sizeof *s);
     if (!s) return error_memory(err);
-    *s = (braid_session){.no_host = given.no_host, .no_fuse = given.no_fuse, .no_reroll = given.no_reroll,
+    *s = (braid_session){.no_host = given.no_host, .no_fuse = given.no_fuse, .no_reroll = given.no_reroll, .free_order = given.free_order,
                          .profile = given.profile, .schedule = given.schedule,
                          .verify = given.verify, .lanes = 1,
                          .lanes_max = given.lanes_max ? given.lanes_max : 1, .log = {given.log, given.log_user}};

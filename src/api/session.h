@@ -143,7 +143,7 @@ struct braid_session {
     weights *weights;
     stage_cache stages;
     uint64_t clock;
-    bool no_host, no_fuse, no_reroll, profile, verify;
+    bool no_host, no_fuse, no_reroll, free_order, profile, verify;
     braid_schedule schedule;
     bool keep_all; /* stages made now export every value (compare) */
     session_test test;

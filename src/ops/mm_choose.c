@@ -117,30 +117,46 @@ static bool may_fold(const mm_problem *p, const mm_cut *c, uint32_t problems, mm
     return shared && c->group % (fold == FOLD_N ? c->bn : c->bm) == 0;
 }
 
-/* The best way to cut many, the chunk being what one problem alone has. */
-static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut alone) {
-    int64_t cores = device->cores ? device->cores : 1, splits = p->s.k ? up(p->s.k, alone.chunk) : 1;
-    mm_cut best = alone;
-    double best_cycles = alone.vector ? vector_cycles(p, &alone, problems, cores) : 0;
+typedef struct search {
+    const device_traits *device;
+    const mm_problem *p;
+    uint32_t problems;
+    mm_cut best;
+    double cycles; /* of the best; 0: none yet */
+} search;
+
+/* Tries every tile and fold with this chunk. */
+static void search_chunk(search *q, uint32_t chunk) {
+    const mm_problem *p = q->p;
+    int64_t cores = q->device->cores ? q->device->cores : 1, splits = p->s.k ? up(p->s.k, chunk) : 1;
     for (size_t t = 0; t < COUNT_OF(tiles); t++) {
         mm_cut c = mm_tile(t);
-        if (!mm_fits(device, &c, p->type) || (p->image && c.group % c.bn != 0)) continue;
-        c.chunk = alone.chunk;
+        if (!mm_fits(q->device, &c, p->type) || (p->image && c.group % c.bn != 0)) continue;
+        c.chunk = chunk;
         for (int fold = FOLD_NONE; fold <= FOLD_M; fold++) {
             mm_dims d;
             c.fold = (mm_fold)fold;
-            if (!may_fold(p, &c, problems, c.fold) || !mm_extent(p, c.fold, problems, &d)) continue;
+            if (!may_fold(p, &c, q->problems, c.fold) || !mm_extent(p, c.fold, q->problems, &d)) continue;
             for (int split = 0; split <= (fold == FOLD_NONE && splits > 1); split++) {
                 c.splits = split ? (uint32_t)splits : 1;
                 bool doubled = !split && splits > 1 && c.tm * c.tn >= 64; /* sums and totals: too many registers */
                 double now = cycles(&d, p->s.k, &c, doubled ? tiles[t].rate * 6 / 10 : tiles[t].rate, cores);
-                if (best_cycles > 0 && now >= best_cycles) continue;
-                best = c;
-                best_cycles = now;
+                if (q->cycles > 0 && now >= q->cycles) continue;
+                q->best = c;
+                q->cycles = now;
             }
         }
     }
-    return best;
+}
+
+/* The best way to cut many: the chunk is what one problem alone has, unless the order of sums is free. */
+static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut alone) {
+    search q = {device, p, problems, alone, 0};
+    if (alone.vector) q.cycles = vector_cycles(p, &alone, problems, device->cores ? device->cores : 1);
+    search_chunk(&q, alone.chunk);
+    int64_t whole = up(p->s.k, CHUNK_STEP) * CHUNK_STEP;
+    if (p->free_order && whole > alone.chunk) search_chunk(&q, (uint32_t)(whole > CHUNK_MAX ? CHUNK_MAX : whole));
+    return q.best;
 }
 
 mm_cut mm_choose(const device_traits *device, const mm_problem *p, uint32_t problems) {

@@ -129,6 +129,7 @@ struct lowering {
     const device_traits *device;
     bool once;         /* no input differs between lanes */
     uint32_t problems; /* that the plan has room for: kernels are chosen for so many, the order of sums never is */
+    bool free_order;   /* lift that: sums may be cut to suit many problems */
     arena *memory;
     braid_error *err;
     void *planner;

@@ -413,7 +413,7 @@ static braid_status lower_node(plan *p, int32_t i, braid_error *err) {
     bool once = node_once(p, p->g->nodes[i]);
     uint64_t problems = (uint64_t)(once ? 1 : p->lanes) * (uint64_t)node_copies(p->g->nodes[i]);
     lowering l = {.g = p->g, .node = p->g->nodes[i], .node_index = i, .device = p->device,
-                  .problems = problems > UINT32_MAX ? UINT32_MAX : (uint32_t)problems, .once = once,
+                  .free_order = p->free_order, .problems = problems > UINT32_MAX ? UINT32_MAX : (uint32_t)problems, .once = once,
                   .memory = p->memory, .err = err, .planner = p};
     int32_t n_steps = p->n_steps, n_storages = p->n_storages;
     const op *o = l.node->op;

@@ -40,6 +40,7 @@ braid_status plan_new(const graph *g, arena *memory, const plan_options *options
     p->g = g;
     p->device = options->device;
     p->lanes = options->lanes ? options->lanes : 1;
+    p->free_order = options->free_order;
     p->joinable = options->joinable;
     TRY(plan_varies(g, options->varies, memory, &p->varies, err));
     TRY(plan_lower(p, err));

@@ -67,6 +67,7 @@ typedef struct plan {
     const graph *g;
     const device_traits *device;
     uint32_t lanes; /* that there is room for */
+    bool free_order;
     bool *varies;   /* by value: differs between lanes */
     int32_t n_storages, cap_storages, n_steps, cap_steps, n_waves, n_dispatches, n_blocks, n_outputs;
     storage *storages;
@@ -96,6 +97,7 @@ typedef struct plan {
 typedef struct plan_options {
     const device_traits *device;
     uint32_t lanes;  /* that there shall be room for; 0: 1 */
+    bool free_order; /* the number of lanes may change the order of sums */
     const bool *varies; /* by graph input: differs between lanes; NULL: all do */
     const bool *joinable; /* by graph input: comes from the host in every run, so that it may lie beside others; NULL: none */
     bool lower_only; /* stop after lowering: what matters is which nodes have kernels */

@@ -1,0 +1,81 @@
+/*
+ * mm_choose.c: how products are cut for many problems: the order of sums is that of one problem, unless it is free.
+ * labels: quick
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ops/mm_code.h"
+
+static const device_traits gpu_like = {
+    .subgroup = 32, .max_invocations = 1024, .shared_bytes = 49152, .cores = 132};
+
+static mm_problem weights_times_image(int64_t m, int64_t n, int64_t k, int64_t images) {
+    mm_problem p = {.s = {.m = m, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = n, .b_n = 1, .n_batch = images > 1,
+                          .batch = {images}, .b_batch = {k * n}},
+                    .type = BRAID_FLOAT32,
+                    .a = {0, (uint64_t)(m * k) * 4},
+                    .b = {1, (uint64_t)(k * n * images) * 4},
+                    .c = {2, (uint64_t)(m * n * images) * 4},
+                    .bias = {.storage = -1},
+                    .alpha = 1,
+                    .images = images,
+                    .a_shared = true};
+    mm_dense(&p.s);
+    return p;
+}
+
+static const struct {
+    int64_t m, n, k;
+} sizes[] = {{64, 3025, 64}, {1000, 169, 512}, {256, 169, 576}, {16, 784, 25}, {10, 1, 256}, {1, 4096, 4096}, {48, 48, 9000}};
+
+static void same_chunk(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++)
+        for (int shared = 0; shared < 2; shared++) {
+            mm_problem p = weights_times_image(sizes[i].m, sizes[i].n, sizes[i].k, 1);
+            p.a_shared = shared;
+            uint32_t chunk = mm_choose(&gpu_like, &p, 1).chunk;
+            for (uint32_t problems = 2; problems <= 4096; problems *= 2) {
+                mm_cut c = mm_choose(&gpu_like, &p, problems);
+                assert_int_equal(c.chunk, chunk);
+                if (!shared) assert_int_equal(c.fold, FOLD_NONE);
+                assert_true(c.fold != FOLD_M); /* B is never shared here */
+            }
+        }
+}
+
+/* Tiles that are mostly empty alone are filled by many problems. */
+static void folds(void **state) {
+    (void)state;
+    mm_problem p = weights_times_image(256, 9, 512, 1);
+    assert_int_equal(mm_choose(&gpu_like, &p, 1).fold, FOLD_NONE);
+    assert_int_equal(mm_choose(&gpu_like, &p, 64).fold, FOLD_N);
+    p = weights_times_image(256, 9, 512, 64); /* and the images of a batch are no different */
+    mm_cut c = mm_choose(&gpu_like, &p, 1);
+    assert_int_equal(c.fold, FOLD_N);
+    mm_dims d;
+    assert_true(mm_extent(&p, FOLD_N, 3, &d));
+    assert_int_equal(d.n, 3 * 64 * 9);
+    assert_int_equal(d.entries, 1);
+    assert_false(mm_extent(&p, FOLD_N, UINT32_MAX, &d));
+}
+
+static void free_order(void **state) {
+    (void)state;
+    mm_problem p = weights_times_image(256, 169, 576, 1);
+    uint32_t chunk = mm_choose(&gpu_like, &p, 1).chunk;
+    assert_true(chunk < 576); /* one problem alone splits its sums */
+    p.free_order = true;
+    assert_int_equal(mm_choose(&gpu_like, &p, 1).chunk, chunk);
+    assert_true(mm_choose(&gpu_like, &p, 64).chunk >= 576);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_chunk), cmocka_unit_test(folds), cmocka_unit_test(free_order)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
