@@ -3,7 +3,7 @@
  */
 #include "ir/lex.h"
 
-enum { DEPTH_MAX = 32, COPIES_MAX = 1 << 24 };
+enum { DEPTH_MAX = 32, COPIES_MAX = 1 << 17 };
 
 typedef struct scope {
     graph *g;

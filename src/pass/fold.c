@@ -13,8 +13,11 @@ static bool all_constant(const copier *c, const node *n) {
     return true;
 }
 
+/* Several copies stay: a constant is one. */
+static bool is_single(const node *n) { return node_copies(n) == 1 && !node_is_stack(n) && !node_is_unstack(n); }
+
 static bool foldable(const copier *c, const node *n) {
-    if (!n->op || !n->op->eval || (n->op->flags & OP_RANDOM)) return false;
+    if (!is_single(n) || !n->op || !n->op->eval || (n->op->flags & OP_RANDOM)) return false;
     for (int i = 0; i < n->n_attributes; i++)
         if (n->attributes[i].kind == ATTRIBUTE_GRAPH || n->attributes[i].kind == ATTRIBUTE_GRAPHS) return false;
     return all_constant(c, n);
@@ -84,7 +87,7 @@ static bool all_followed(const copier *c, const node *n) {
 
 static braid_status fold_node(copier *c, const node *n, uint64_t *budget) {
     char title[256];
-    if (all_followed(c, n)) {
+    if (is_single(n) && all_followed(c, n)) {
         for (int i = 0; i < n->n_out; i++)
             if (n->out[i] >= 0) TRY(from_followed(c, n->out[i]));
         return BRAID_OK;

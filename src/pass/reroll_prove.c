@@ -254,7 +254,8 @@ static uint64_t parts_fusion(const reroller *r, const pack *k) {
     uint64_t count = 0;
     for (int i = 0; i < n->n_in; i++) {
         int32_t maker = reroll_maker(r->g, n->in[i]);
-        if (maker >= 0 && r->pack_of[maker] < 0 && r->own[maker] && is_elementwise(r, k->members[0])) count++;
+        bool fuses = maker >= 0 && r->pack_of[maker] < 0 && r->own[maker] && is_elementwise(r, k->members[0]);
+        if (fuses && reroll_operand(r, k, i) == OPERAND_GATHERED) count++;
     }
     for (int i = 0; i < n->n_out; i++) {
         int32_t v = n->out[i];

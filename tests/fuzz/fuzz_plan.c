@@ -91,7 +91,7 @@ static void bind_dims(graph *g, int64_t dim) {
 }
 
 static graph *run_passes(graph *g, arena *memory, const choices *c, braid_error *err) {
-    static const char *const names[] = {"prune", "fold", "simplify", "fold", "simplify", "fuse", "prune"};
+    static const char *const names[] = {"prune", "fold", "simplify", "fold", "simplify", "reroll_any", "fuse", "prune"};
     pass_options options = {.fold_budget = 1 << 20, .no_fuse = c->no_fuse};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (c->no_fuse && strcmp(names[i], "fuse") == 0) continue;
