@@ -73,7 +73,8 @@ static mm_cut direct_cut(const device_traits *device, const mm_problem *p, int64
 
 /* Convolutions of few outputs and short sums: nothing to share between rows. */
 static bool is_direct(const device_traits *device, const mm_problem *p) {
-    return device->software || p->transposed || (p->image && p->s.m <= 4 && p->s.k <= 256);
+    return device->software || p->transposed || (p->image && p->s.m <= 4 && p->s.k <= 256) ||
+           (p->image && p->s.m <= 8 && p->s.k <= 64);
 }
 
 /* The cut of one problem alone: what fixes the chunk. */
