@@ -60,7 +60,7 @@ static bool host_varies(const stage *st, const node *n) {
 /* How the lanes that were asked for are run: at once, in rounds, one by one. */
 static void describe_rounds(const braid_session *s, const stage *st, text *t) {
     uint32_t rounds = s->asked / st->bucket + (s->asked % st->bucket != 0);
-    if (s->asked == 1) return;
+    if (s->asked <= 1) return; /* 0: none planned yet */
     if (rounds == 1) text_add(t, "%u lanes at once, room for %u\n", s->asked, st->bucket);
     else if (st->limit == LIMIT_BUDGET)
         text_add(t, "%u lanes in %u rounds of %u: %.1f GiB budget\n", s->asked, rounds, st->bucket,
