@@ -254,8 +254,9 @@ static void touch(depend *d, int32_t step_id, const step_operand *o) {
     uint64_t whole = d->p->storages[root].copy_stride, stride = plan_operand_stride(d->p, s, o);
     if (d->whole[root] && whole) { /* the history is that of one copy, and of all alike */
         uint64_t inside = begin % whole;
-        begin = inside + o->bytes > whole ? 0 : inside;
-        end = inside + o->bytes > whole ? whole : inside + o->bytes;
+        bool alike = inside + o->bytes <= whole && stride % whole == 0; /* else other copies touch other parts */
+        begin = alike ? inside : 0;
+        end = alike ? inside + o->bytes : whole;
     } else {
         end += stride * (s->copies - 1);
     }

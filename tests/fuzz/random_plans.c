@@ -16,7 +16,7 @@
 enum { OUT_MAX = 2048 };
 
 static struct {
-    unsigned graphs, nodes, steps, waves, plans, refused, least, failed;
+    unsigned graphs, nodes, steps, rolled, plans, refused, failed;
 } total;
 
 static braid_device *device;
@@ -96,12 +96,12 @@ static bool same(const trial *t, const char *what) {
 /* Bytes of the session's only plan: what is fixed, and its arena for all lanes. */
 static void plan_bytes(const braid_session *s, uint64_t *fixed, uint64_t *arena_bytes) {
     *fixed = *arena_bytes = 0;
+    total.rolled += s->stages.first && s->stages.first->packs.n_bundles > 0;
     for (int32_t i = 0; s->stages.first && i < s->stages.first->n_segments; i++) {
         const segment *seg = &s->stages.first->segments[i];
         if (seg->on_host) continue;
         *fixed = seg->p->fixed_bytes;
         *arena_bytes = seg->p->arena_bytes * seg->bucket;
-        total.waves += (unsigned)seg->p->n_waves;
     }
 }
 
@@ -109,7 +109,7 @@ static void plan_bytes(const braid_session *s, uint64_t *fixed, uint64_t *arena_
 static bool run_budget(const trial *t, braid_session *s, uint64_t budget, plan_draw *r, const char *what) {
     braid_error err = {0};
     s->memory_budget = budget;
-    s->test = (session_test){.shuffle = plan_random(r, 2), .poison = true, .poison_byte = plan_random(r, 2) ? 0xff : 0x3c};
+    s->test = (session_test){.reroll_any = true, .shuffle = plan_random(r, 2), .poison = true, .poison_byte = plan_random(r, 2) ? 0xff : 0x3c};
     stage_cache_clear(s, &s->stages);
     free_outputs(t->got, t->n_out);
     braid_status status = braid_session_run(s, 1, t->in, t->n_in, t->got, t->n_out, &err);
@@ -176,8 +176,8 @@ int main(int argc, char **argv) {
     }
     uint64_t start = clock_ns();
     for (; count && (!seconds || clock_ns() - start < seconds * 1000000000u); seed++, count--) total.failed += !check_graph(seed);
-    printf("%u graphs, %u nodes, %u steps, %u plans (%u refused: over the budget), %u failed; next seed %llu\n", total.graphs,
-           total.nodes, total.steps, total.plans, total.refused, total.failed, seed);
+    printf("%u graphs, %u nodes, %u steps, %u re-rolled, %u plans (%u refused: over the budget), %u failed; next seed %llu\n", total.graphs,
+           total.nodes, total.steps, total.rolled, total.plans, total.refused, total.failed, seed);
     braid_device_close(device);
     return total.failed != 0;
 }
