@@ -23,6 +23,7 @@ typedef struct device_traits {
     uint32_t dispatch_ns; /* what each dispatch of a wave adds */
     uint32_t bandwidth;   /* GB/s, read and written together */
     uint32_t flop_rate;   /* GFLOP/s, float32 */
+    bool fold_always;     /* for tests: problems are folded wherever that is possible */
 } device_traits;
 
 #endif

@@ -118,6 +118,8 @@ static bool may_fold(const mm_problem *p, const mm_cut *c, uint32_t problems, mm
     return shared && c->group % (fold == FOLD_N ? c->bn : c->bm) == 0;
 }
 
+#define NEVER 1e12 /* times dearer */
+
 typedef struct search {
     const device_traits *device;
     const mm_problem *p;
@@ -142,6 +144,7 @@ static void search_chunk(search *q, uint32_t chunk) {
                 c.splits = split ? (uint32_t)splits : 1;
                 bool doubled = !split && splits > 1 && c.tm * c.tn >= 64; /* sums and totals: too many registers */
                 double now = cycles(&d, p->s.k, &c, doubled ? tiles[t].rate * 6 / 10 : tiles[t].rate, cores);
+                if (!fold && q->device->fold_always) now *= NEVER;
                 if (q->cycles > 0 && now >= q->cycles) continue;
                 q->best = c;
                 q->cycles = now;
@@ -154,6 +157,7 @@ static void search_chunk(search *q, uint32_t chunk) {
 static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut alone) {
     search q = {device, p, problems, alone, 0};
     if (alone.vector) q.cycles = vector_cycles(p, &alone, problems, device->cores ? device->cores : 1);
+    if (device->fold_always) q.cycles *= NEVER;
     search_chunk(&q, alone.chunk);
     int64_t whole = up(p->s.k, CHUNK_STEP) * CHUNK_STEP;
     if (p->free_order && whole > alone.chunk) search_chunk(&q, (uint32_t)(whole > CHUNK_MAX ? CHUNK_MAX : whole));

@@ -84,19 +84,45 @@ static bool rolled(const braid_session *s) {
     return false;
 }
 
-/* One in six has so little memory that many lanes need several rounds. */
-static braid_status create(draft *d, bool no_fuse, braid_device *device, const braid_model *m, braid_session **out, braid_error *err) {
-    braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = no_fuse};
-    if (chance(d, 16)) o.memory_budget = (uint64_t)1 << (14 + draw(d, 8));
-    braid_status status = braid_session_create(&device, 1, m, &o, out, err);
-    if (status != BRAID_DEVICE_MEMORY) return status;
-    o.memory_budget = 0; /* not even one lane */
-    return braid_session_create(&device, 1, m, &o, out, err);
+typedef struct plan_choice {
+    bool no_fuse, as_gpu;
+    device_traits made_up; /* as_gpu: what plans are made for, so that a software device runs a GPU's kernels too */
+} plan_choice;
+
+static plan_choice draw_choice(draft *d) {
+    static const uint32_t cores[] = {1, 2, 8, 132};
+    plan_choice p = {.no_fuse = chance(d, 15), .as_gpu = chance(d, 20)};
+    p.made_up.cores = cores[draw(d, COUNT_OF(cores))];
+    p.made_up.fold_always = chance(d, 50);
+    return p;
 }
 
-static bool open_case(draft *d, bool no_fuse, lane_case *c, braid_device *device, const braid_model *m) {
+static void plan_as_chosen(braid_session *s, plan_choice *p) {
+    if (!p->as_gpu) return;
+    uint32_t cores = p->made_up.cores;
+    bool fold = p->made_up.fold_always;
+    p->made_up = *s->traits;
+    p->made_up.software = false;
+    p->made_up.cores = cores;
+    p->made_up.fold_always = fold;
+    s->traits = &p->made_up;
+    stage_cache_clear(s, &s->stages);
+}
+
+/* One in six has so little memory that many lanes need several rounds. */
+static braid_status create(draft *d, plan_choice *p, braid_device *device, const braid_model *m, braid_session **out, braid_error *err) {
+    braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = p->no_fuse};
+    if (chance(d, 16)) o.memory_budget = (uint64_t)1 << (14 + draw(d, 8));
+    braid_status status = braid_session_create(&device, 1, m, &o, out, err);
+    o.memory_budget = 0;
+    if (status == BRAID_DEVICE_MEMORY) status = braid_session_create(&device, 1, m, &o, out, err); /* not even one lane */
+    if (status == BRAID_OK) plan_as_chosen(*out, p);
+    return status;
+}
+
+static bool open_case(draft *d, plan_choice *p, lane_case *c, braid_device *device, const braid_model *m) {
     braid_error err = {0};
-    if (create(d, no_fuse, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
+    if (create(d, p, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
     if (!chance(d, 25)) return true;
     c->session->test = (session_test){.redzone = chance(d, 50), .shuffle = chance(d, 50), .poison = true,
                                       .poison_byte = chance(d, 50) ? 0xff : 0x3c, .staged = chance(d, 50),
@@ -106,22 +132,28 @@ static bool open_case(draft *d, bool no_fuse, lane_case *c, braid_device *device
 }
 
 /* Copies left as they are and another schedule change no bit. */
-static bool run_plainly(draft *d, bool no_fuse, lane_case *c, braid_device *device, const braid_model *m) {
+static bool run_plainly(draft *d, plan_choice *p, lane_case *c, braid_device *device, const braid_model *m) {
     static const braid_schedule schedules[] = {BRAID_SCHEDULE_DEFAULT, BRAID_SCHEDULE_UNMERGED, BRAID_SCHEDULE_SERIAL};
     static lane_run r;
     braid_error err = {0};
     braid_session *s = NULL;
-    braid_session_options o = {.size = sizeof o, .verify = true, .no_fuse = no_fuse, .no_reroll = true,
+    braid_session_options o = {.size = sizeof o, .verify = true, .no_fuse = p->no_fuse, .no_reroll = true,
                                .schedule = schedules[draw(d, COUNT_OF(schedules))]};
     if (!c->n_usable || !chance(d, 30)) return true;
-    bool good = braid_session_create(&device, 1, m, &o, &s, &err) == BRAID_OK || lanes_wrong(c, "plain session: %s", err.message);
     memset(&r, 0, sizeof r);
     r.lanes = 1;
     r.set[0] = c->usable[0];
     for (size_t i = 0; i < c->n_in; i++) r.in[i] = *lanes_input(c, i, r.set[0]);
-    good = good && (braid_session_run(s, 1, r.in, c->n_in, r.out, c->n_out, &err) == BRAID_OK || lanes_wrong(c, "plainly: %s", err.message));
+    if (braid_session_create(&device, 1, m, &o, &s, &err) != BRAID_OK) return lanes_wrong(c, "plain session: %s", err.message);
+    if (p->as_gpu) s->traits = &p->made_up;
+    stage_cache_clear(s, &s->stages);
+    bool good = braid_session_run(s, 1, r.in, c->n_in, r.out, c->n_out, &err) == BRAID_OK || lanes_wrong(c, "plainly: %s", err.message);
     for (size_t i = 0; i < c->n_out; i++) {
-        good = good && lanes_check_output(c, &r, i);
+        if (good && !lanes_check_output(c, &r, i)) {
+            size_t n = strlen(c->what);
+            snprintf(c->what + n, sizeof c->what - n, " (alone, not re-rolled, schedule %d)", (int)o.schedule);
+            good = false;
+        }
         braid_tensor_free(&r.out[i]);
     }
     braid_session_free(s);
@@ -153,8 +185,9 @@ bool lanes_try(draft *given, braid_device *device, int runs, lanes_total *total,
     c.n_sets = SETS;
     c.state = d->seed;
     find_inputs(d, &c);
-    bool no_fuse = chance(d, 15);
-    bool good = open_case(d, no_fuse, &c, device, m) && run_case(d, &c, runs) && run_plainly(d, no_fuse, &c, device, m);
+    plan_choice p = draw_choice(d);
+    c.nan_alike = p.as_gpu;
+    bool good = open_case(d, &p, &c, device, m) && run_case(d, &c, runs) && run_plainly(d, &p, &c, device, m);
     total->rolled += c.session && rolled(c.session);
     lanes_end(&c);
     braid_session_free(c.session);

@@ -71,6 +71,9 @@ static inline braid_session *ops_lanes_session(lane_case *c, braid_device *devic
     return s;
 }
 
+/* Called with every session when it was opened, and before it is closed. */
+static void (*ops_lanes_opened)(braid_session *), (*ops_lanes_closing)(const braid_session *);
+
 /* L in {2, 7, 64} with what is shared drawn for each; a case that every lane alone is refused must be refused in lanes. */
 static inline bool ops_lanes_check(lane_case *c) {
     static const uint32_t counts[] = {2, 7, 64};
@@ -93,10 +96,12 @@ static inline uint64_t ops_compare_lanes(braid_device *device, const char *sourc
     for (int k = 1; k < c->n_sets; k++)
         for (size_t i = 0; i < n_in; i++) c->in[k][i] = ops_lane_data(&in[i], (uint32_t)k);
     c->session = ops_lanes_session(c, device, model, &err);
+    if (c->session && ops_lanes_opened) ops_lanes_opened(c->session);
     bool good = !c->session || ops_lanes_check(c); /* what is refused at once is for the test of single runs */
     braid_session_stats(c->session, &stats);
     if (!good) fail_msg("%s\n%s", c->what, source);
     ops_lane_runs += c->runs;
+    if (c->session && ops_lanes_closing) ops_lanes_closing(c->session);
     lanes_end(c);
     braid_session_free(c->session);
     for (int k = 1; k < c->n_sets; k++)
