@@ -78,6 +78,7 @@ bool finding_set(finding *, int output, const char *format, ...) __attribute__((
 typedef struct lanes_total {
     unsigned long long runs, lanes, unlike, failing; /* as in ../lanes.h */
     unsigned rolled; /* graphs with copies that were re-rolled */
+    int as_gpu;      /* given: percent of the graphs that are planned as for a GPU */
 } lanes_total;
 bool lanes_try(draft *, braid_device *, int runs, lanes_total *, finding *);
 

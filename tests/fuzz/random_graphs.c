@@ -1,7 +1,7 @@
 /*
  * random_graphs.c: random graphs on the device against the CPU reference.
  *
- *     random_graphs [--seed S] [--count N] [--nodes N] [--device NAME] [--seconds N] [--lanes RUNS]
+ *     random_graphs [--seed S] [--count N] [--nodes N] [--device NAME] [--seconds N] [--lanes RUNS [--as-gpu PERCENT]]
  *
  * Each graph runs on the device as planned (twice: the same bits), with memory poisoned, storages apart and waves reversed
  * (the same bits, nothing written outside a tensor), without fusion, and, with named dims, under two sets of shapes.
@@ -37,7 +37,7 @@ static struct {
 static braid_device *device;
 static bool quiet;
 static int lane_runs; /* for each graph; 0: no lanes, the device against the reference */
-static lanes_total with_lanes;
+static lanes_total with_lanes = {.as_gpu = 20};
 
 /* -------------------------------------------------------------------------------------------------- running */
 
@@ -470,6 +470,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--nodes") == 0) nodes = strtoull(argv[i + 1], NULL, 0);
         else if (strcmp(argv[i], "--seconds") == 0) seconds = strtoull(argv[i + 1], NULL, 0);
         else if (strcmp(argv[i], "--lanes") == 0) lane_runs = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--as-gpu") == 0) with_lanes.as_gpu = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--device") == 0) options.select = argv[i + 1];
     }
     braid_error err = {0};

@@ -89,9 +89,9 @@ typedef struct plan_choice {
     device_traits made_up; /* as_gpu: what plans are made for, so that a software device runs a GPU's kernels too */
 } plan_choice;
 
-static plan_choice draw_choice(draft *d) {
+static plan_choice draw_choice(draft *d, int as_gpu) {
     static const uint32_t cores[] = {1, 2, 8, 132};
-    plan_choice p = {.no_fuse = chance(d, 15), .as_gpu = chance(d, 20)};
+    plan_choice p = {.no_fuse = chance(d, 15), .as_gpu = chance(d, as_gpu)};
     p.made_up.cores = cores[draw(d, COUNT_OF(cores))];
     p.made_up.fold_always = chance(d, 50);
     return p;
@@ -185,7 +185,7 @@ bool lanes_try(draft *given, braid_device *device, int runs, lanes_total *total,
     c.n_sets = SETS;
     c.state = d->seed;
     find_inputs(d, &c);
-    plan_choice p = draw_choice(d);
+    plan_choice p = draw_choice(d, total->as_gpu);
     c.nan_alike = p.as_gpu;
     bool good = open_case(d, &p, &c, device, m) && run_case(d, &c, runs) && run_plainly(d, &p, &c, device, m);
     total->rolled += c.session && rolled(c.session);

@@ -164,7 +164,7 @@ static void run_problem(problem *p, bool as_gpu) {
 static void run_kind(void (*make)(problem *)) {
     static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT16, BRAID_FLOAT16, BRAID_BFLOAT16};
     const char *all = getenv("BRAID_TEST_ALL"), *seed = getenv("BRAID_TEST_SEED");
-    int count = all ? atoi(all) : 16;
+    int count = all ? atoi(all) : 10;
     ops_seed = seed ? strtoull(seed, NULL, 0) * 7919 : 1;
     for (int i = 0; i < count; i++) {
         problem p = {.type = types[below((int64_t)COUNT_OF(types))]};
