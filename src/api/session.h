@@ -221,6 +221,9 @@ void segment_free(braid_session *, segment *);
 /* poison.c: fills the segment's memory before a run, and after it looks for writes outside every tensor. */
 braid_status segment_poison(braid_session *, segment *, braid_error *err);
 braid_status segment_check_poison(braid_session *, segment *, braid_error *err);
+/* ---- host.c */
+/* Runs node i of the stage's graph on the host, lane by lane where its inputs differ between lanes. */
+braid_status host_run(braid_session *, stage *, int32_t i, place *places, arena *memory, braid_error *err);
 /* Makes a value's host tensor from wherever it is. */
 braid_status place_to_host(braid_session *, const tensor_type *, place *, arena *memory, braid_error *err);
 braid_status session_add_time(braid_session *, braid_step_time, braid_error *err);
