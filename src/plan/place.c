@@ -17,7 +17,7 @@
 
 enum { GUARD_BYTES = 4096 };
 
-enum { LIFE_SHORT = 32 /* waves */, TRIES_MOST = 400, TRIES_WORK = 200000 /* storages placed */ };
+enum { LIFE_SHORT = 32 /* waves */, TRIES_MOST = 400, TRIES_WORK = 100000 /* storages placed */ };
 
 typedef struct cell {
     int32_t item, next;
@@ -280,7 +280,8 @@ static braid_status repair(const plan *p, arena *memory, int32_t *items, int32_t
     placement r = *best;
     uint64_t state = 1;
     int32_t promoted = 0;
-    for (int32_t i = 0; i < TRIES_MOST && i < TRIES_WORK / n && best->total > p->arena_bound; i++) {
+    uint64_t enough = p->arena_bound + p->arena_bound / 256;
+    for (int32_t i = 0; i < TRIES_MOST && i < TRIES_WORK / n && best->total > enough; i++) {
         bool promote = i < TRIES_MOST / 3 || i % 2 == 0;
         if (i > TRIES_MOST / 3 && i % 16 == 0) r = *best;
         int32_t top = furthest(p, &r, options), from = promote ? top : near(p, &r, top, &state), to = 0;
