@@ -26,14 +26,15 @@ typedef struct range {
     uint8_t access;
     int32_t step;
     int64_t tag;     /* storage and problem that the bytes are meant for */
-    uint64_t origin; /* where the storage that owns the bytes begins, by this operand's account */
+    uint64_t origin; /* where the copy of the storage that owns the bytes begins, by this operand's account */
+    uint64_t copy;   /* which one that is */
 } range;
 
 typedef struct paint {
     uint64_t begin, end;
     int64_t tag;
     int32_t wave;
-    uint64_t origin;
+    uint64_t origin, copy;
 } paint;
 
 typedef struct space {
@@ -279,6 +280,7 @@ static braid_status add_place(verifier *v, range r, const storage *root, uint64_
     while (bytes) {
         uint64_t within = whole ? inside % whole : inside, piece = whole && whole - within < bytes ? whole - within : bytes;
         r.end = r.begin + piece;
+        r.copy = whole ? inside / whole : 0;
         r.origin = r.begin - within; /* may wrap around: then nothing equals it */
         if (r.end < r.begin || r.end > space_bytes(v, r.space))
             return fault(v, r.step, "an operand ends outside its buffer", r.begin);
@@ -300,7 +302,7 @@ static braid_status decode_ranges(verifier *v, int32_t step_id, const step_opera
     for (uint32_t lane = 0; lane < (in_arena && !once ? v->lanes : 1); lane++)
         for (uint32_t copy = 0; copy < copies; copy++) {
             range r = {e->index, e->base + lane * e->lane_stride + copy * e->copy_stride, 0, o->access, step_id,
-                       (int64_t)root * v->lanes + (shared ? 0 : lane), 0};
+                       (int64_t)root * v->lanes + (shared ? 0 : lane), 0, 0};
             TRY(add_place(v, r, &v->p->storages[root], o->bytes, inside + copy * expected));
         }
     return BRAID_OK;
@@ -417,7 +419,7 @@ static braid_status check_read(const verifier *v, const range *r, int32_t wave) 
     for (int32_t i = paint_find(s, at); i < s->n && at < r->end; i++) {
         const paint *q = &s->paints[i];
         if (q->begin > at) break;
-        if (q->tag != r->tag || q->origin != r->origin) return fault(v, r->step, "a read finds another tensor's bytes", at);
+        if (q->tag != r->tag || q->origin != r->origin || q->copy != r->copy) return fault(v, r->step, "a read finds another tensor's bytes", at);
         if (q->wave >= wave) return fault(v, r->step, "a read has no barrier before it", at);
         at = q->end;
     }
@@ -456,7 +458,7 @@ static braid_status paint_range(verifier *v, const range *r, int32_t wave) {
         right.begin = r->end;
         ok = insert(v, s, first, right);
     }
-    ok = ok && insert(v, s, first, (paint){r->begin, r->end, r->tag, wave, r->origin});
+    ok = ok && insert(v, s, first, (paint){r->begin, r->end, r->tag, wave, r->origin, r->copy});
     if (ok && end > first && left.begin < r->begin) {
         left.end = r->begin;
         ok = insert(v, s, first, left);

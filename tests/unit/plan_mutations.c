@@ -1,5 +1,6 @@
 /*
- * plan_mutations.c: single faults in plans of random graphs: waves, offsets, rows, dispatches. What a mutated plan means
+ * plan_mutations.c: single faults in plans of random graphs, every second one re-rolled: waves, offsets, rows, dispatches,
+ * copies. What a mutated plan means
  * is found by running it on symbols: every four bytes hold a hash of what made them. A mutation that changes an output in
  * any order within the waves must be refused by the verifier; one that changes none may be refused (it breaks a rule) but
  * moves of a step within its slack must be accepted.
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "pass/pass.h"
 #include "plan_graphs.h"
 
 enum { LANES = 2, UNIT = 4 };
@@ -52,12 +54,21 @@ static void machine_new(machine *m, const plan *p, arena *memory, uint64_t garba
     }
 }
 
-/* Content behind an operand for a lane; NULL: constant or outside. */
-static uint64_t *reach(machine *m, const operand *e, uint32_t lane, uint64_t bytes) {
+/* One of the problems that a step solves. */
+typedef struct job {
+    const step *s;
+    const uint8_t *row;
+    uint32_t lane, copy;
+    uint64_t seen;
+} job;
+
+/* Content behind an operand for a problem; NULL: constant or outside. */
+static uint64_t *reach(machine *m, const operand *e, const job *j, uint64_t bytes) {
+    uint32_t lane = j->lane;
     if (e->kind != OPERAND_BINDING) return NULL;
     m->broken = m->broken || e->index >= plan_bindings(m->p);
     if (m->broken) return NULL;
-    uint64_t begin = e->base + lane * e->lane_stride;
+    uint64_t begin = e->base + lane * e->lane_stride + j->copy * e->copy_stride;
     if (e->index >= (uint32_t)m->p->n_blocks) begin += lane * (m->units[e->index] / LANES) * UNIT;
     if (begin / UNIT > m->units[e->index] || bytes / UNIT > m->units[e->index] - begin / UNIT) {
         m->broken = true;
@@ -72,55 +83,59 @@ static uint64_t step_name(const step *s) {
     return hash_bytes(name, s->row, s->row_bytes);
 }
 
-/* What a step makes of what it reads. `row`: its operands as they are encoded. */
-static uint64_t step_read(machine *m, const step *s, const uint8_t *row, uint32_t lane) {
+/* What a step makes of what it reads, by its operands as they are encoded. */
+static uint64_t step_read(machine *m, const job *j) {
+    const step *s = j->s;
     uint64_t seen = step_name(s);
     for (int i = 0; i < s->n_operands; i++) {
         operand e;
-        memcpy(&e, row + s->operands[i].at, sizeof e);
+        memcpy(&e, j->row + s->operands[i].at, sizeof e);
         if (!(s->operands[i].access & ACCESS_READ)) continue;
-        const uint64_t *from = reach(m, &e, lane, s->operands[i].bytes);
-        if (e.kind == OPERAND_DIRECT) seen = mix(seen, e.base);
+        const uint64_t *from = reach(m, &e, j, s->operands[i].bytes);
+        if (e.kind == OPERAND_DIRECT) seen = mix(seen, e.base + j->copy * e.copy_stride);
         for (uint64_t k = 0; from && k < s->operands[i].bytes / UNIT; k++) seen = mix(seen, from[k]);
     }
     return seen;
 }
 
-static void step_write(machine *m, const step *s, const uint8_t *row, uint32_t lane, uint64_t seen) {
+static void step_write(machine *m, const job *j) {
+    const step *s = j->s;
     for (int i = 0; i < s->n_operands; i++) {
         operand e;
-        memcpy(&e, row + s->operands[i].at, sizeof e);
+        memcpy(&e, j->row + s->operands[i].at, sizeof e);
         if (!(s->operands[i].access & ACCESS_WRITE)) continue;
-        uint64_t *to = reach(m, &e, lane, s->operands[i].bytes);
+        uint64_t *to = reach(m, &e, j, s->operands[i].bytes);
         m->broken = m->broken || e.kind == OPERAND_DIRECT;
-        for (uint64_t k = 0; to && k < s->operands[i].bytes / UNIT; k++) to[k] = mix(mix(seen, (uint64_t)i), k);
+        for (uint64_t k = 0; to && k < s->operands[i].bytes / UNIT; k++) to[k] = mix(mix(j->seen, (uint64_t)i), k);
     }
 }
 
 enum { FORWARD, BACKWARD, READS_FIRST, READS_FIRST_BACKWARD, ORDERS };
 
-typedef struct job {
-    const step *s;
-    const uint8_t *row;
-    uint32_t lane;
-    uint64_t seen;
-} job;
-
 static void run_wave(machine *m, job *jobs, int n, int order) {
     bool first = order == READS_FIRST || order == READS_FIRST_BACKWARD;
     bool back = order == BACKWARD || order == READS_FIRST_BACKWARD;
-    for (int i = 0; first && i < n; i++) jobs[i].seen = step_read(m, jobs[i].s, jobs[i].row, jobs[i].lane);
+    for (int i = 0; first && i < n; i++) jobs[i].seen = step_read(m, &jobs[i]);
     for (int i = 0; i < n; i++) {
         job *j = &jobs[back ? n - 1 - i : i];
-        if (!first) j->seen = step_read(m, j->s, j->row, j->lane);
-        step_write(m, j->s, j->row, j->lane, j->seen);
+        if (!first) j->seen = step_read(m, j);
+        step_write(m, j);
     }
 }
 
+/* Outputs of several copies may have gaps between them. */
 static uint64_t outputs_of(const machine *m) {
+    const plan *p = m->p;
     uint64_t sum = 0;
-    for (uint32_t i = plan_binding_output(m->p, 0); i < plan_bindings(m->p); i++)
-        for (uint64_t k = 0; k < m->units[i]; k++) sum = mix(sum, m->spaces[i][k]);
+    for (int32_t i = 0; i < p->g->n_outputs; i++) {
+        int32_t v = p->g->outputs[i], root = plan_root(p, v);
+        if (p->storages[root].kind != STORAGE_OUTPUT) continue;
+        uint32_t space_id = plan_binding_output(p, p->storages[root].index);
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            const uint64_t *from = m->spaces[space_id] + lane * (m->units[space_id] / LANES) + plan_offset(p, v) / UNIT;
+            for (uint64_t k = 0; k < p->storages[v].one / UNIT; k++) sum = mix(sum, from[k]);
+        }
+    }
     return sum;
 }
 
@@ -129,7 +144,9 @@ static uint64_t run_plan(const plan *p, int order, uint64_t garbage) {
     arena *memory = arena_new();
     machine m;
     machine_new(&m, p, memory, garbage);
-    job *jobs = arena_array(memory, (size_t)p->n_steps * LANES + 1, sizeof *jobs);
+    size_t most = 1;
+    for (int32_t i = 0; i < p->n_steps; i++) most += p->steps[i]->copies * LANES;
+    job *jobs = arena_array(memory, most, sizeof *jobs);
     int n = 0;
     for (int32_t i = 0; i < p->n_dispatches; i++) {
         const plan_dispatch *d = &p->dispatches[i];
@@ -137,10 +154,12 @@ static uint64_t run_plan(const plan *p, int order, uint64_t garbage) {
             run_wave(&m, jobs, n, order);
             n = 0;
         }
-        for (int32_t k = 0; k < d->n_steps; k++)
-            for (uint32_t lane = 0; lane < LANES; lane++)
-                jobs[n++] = (job){p->steps[p->order[d->first_step + k]],
-                                  p->rows + d->rows_offset + (uint64_t)k * d->row_bytes, lane, 0};
+        for (int32_t k = 0; k < d->n_steps; k++) {
+            const step *s = p->steps[p->order[d->first_step + k]];
+            const uint8_t *row = p->rows + d->rows_offset + (uint64_t)k * d->row_bytes;
+            for (uint32_t problem = 0; problem < s->copies * LANES; problem++)
+                jobs[n++] = (job){s, row, problem / s->copies, problem % s->copies, 0};
+        }
     }
     run_wave(&m, jobs, n, order);
     uint64_t result = m.broken ? 0 : outputs_of(&m);
@@ -289,7 +308,12 @@ static void change_operand(trial *t) {
     operand old, now;
     memcpy(&old, at, sizeof old);
     now = old;
-    switch (plan_random(&t->r, 5)) {
+    switch (plan_random(&t->r, 6)) {
+    case 5:
+        if (s->copies == 1) return;
+        now.copy_stride = old.copy_stride ? 0 : 256;
+        t->name = "an operand with another copy stride";
+        break;
     case 0:
         now.base += UNIT * (1 + plan_random(&t->r, 8));
         t->name = "an operand a few bytes on";
@@ -335,7 +359,7 @@ static void change_dispatch(trial *t) {
     plan_dispatch *d = &p->dispatches[plan_random(&t->r, (uint32_t)p->n_dispatches)], old = *d;
     switch (plan_random(&t->r, 8)) {
     case 0: d->tiles += plan_random(&t->r, 2) ? 1 : (uint64_t)-1; break;
-    case 1: d->row_tiles += 5; break;
+    case 1: d->row_tiles += 1000003; break;
     case 2: d->n_steps -= 1; break;
     case 3: d->n_steps += 1; break;
     case 4: d->rows_offset += 8; break;
@@ -381,7 +405,8 @@ static void (*const mutations[])(trial *) = {move_step, drop_barrier, swap_steps
 /* ------------------------------------------------------------------------------------------------- running */
 
 static plan *make_plan(arena *memory, uint64_t seed, int nodes) {
-    graph *g = plan_graph_make(memory, seed, nodes);
+    graph *g = plan_graph_make(memory, seed, nodes), *rolled;
+    if (seed % 2 && pass_run("reroll_any", g, memory, &(pass_options){0}, &rolled, NULL) == BRAID_OK) g = rolled;
     plan_options options = {.device = &device, .memory_budget = seed % 3 == 0}; /* as little memory as can be */
     braid_error err = {0};
     plan *p;
