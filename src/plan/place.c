@@ -315,7 +315,7 @@ braid_status plan_place(plan *p, const plan_options *options, braid_error *err) 
     for (int32_t i = 0; i < p->n_storages; i++) {
         const storage *s = &p->storages[i];
         if (s->kind == STORAGE_ARENA && s->alias == i && s->first <= s->last) items[n++] = i;
-        if (s->kind == STORAGE_CONST) p->const_bytes += s->stride;
+        if (s->kind == STORAGE_CONST && s->first <= s->last) p->const_bytes += s->stride; /* what a step reads */
     }
     TRY(lower_bound(p, err));
     arena *memory = arena_new();
