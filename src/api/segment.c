@@ -369,16 +369,31 @@ static braid_status export_outputs(const braid_session *s, stage *st, segment *s
     return BRAID_OK;
 }
 
-static braid_status check_errors(braid_session *s, const segment *seg, braid_error *err) {
+/* "node 'x' (Gather-13): an index is out of range"; of several copies the failing one's name. */
+static void name_fault(const segment *seg, uint32_t word, braid_error *err) {
+    int32_t low = 0, high = seg->g->n_nodes - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low + 1) / 2;
+        if (seg->p->first_copy[middle] <= word) low = middle;
+        else high = middle - 1;
+    }
+    node n = *seg->g->nodes[low];
     char title[256];
+    if (n.names) n.name = n.names[word - seg->p->first_copy[low]];
+    error_set(err, BRAID_INDEX, "%s: an index is out of range", node_title(&n, title));
+}
+
+static braid_status check_errors(braid_session *s, const segment *seg, braid_error *err) {
     uint32_t of_all = error_words(seg)[s->lanes];
-    if (of_all != UINT32_MAX)
-        return error_set(err, BRAID_INDEX, "%s: an index is out of range", node_title(seg->g->nodes[of_all], title));
+    if (of_all != UINT32_MAX) {
+        name_fault(seg, of_all, err);
+        return BRAID_INDEX;
+    }
     for (uint32_t lane = 0; lane < s->lanes; lane++) {
         uint32_t failed = error_words(seg)[lane];
         if (failed == UINT32_MAX) continue;
         braid_error why = {0};
-        error_set(&why, BRAID_INDEX, "%s: an index is out of range", node_title(seg->g->nodes[failed], title));
+        name_fault(seg, failed, &why);
         TRY(lane_fail(s, lane, &why, err));
     }
     return BRAID_OK;

@@ -115,6 +115,7 @@ typedef struct node {
     const program *epilogue; /* NULL: none */
     int n_root;              /* inputs that are the operator's own; = n_in without an epilogue */
     int32_t copies;          /* the node stands for so many; 0 is 1 */
+    const char *const *names; /* of several copies: each one's; NULL: all have `name`. Not in the text form */
 } node;
 
 /* braid.Map: the node whose epilogue is its whole meaning. */

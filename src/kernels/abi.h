@@ -54,7 +54,7 @@ struct operand {
 struct row_header {
     uint first_tile; /* of this row within its dispatch */
     uint tiles;
-    uint node;       /* for the error word */
+    uint node;       /* for the error word: the node's number, all nodes' copies being counted; + copy */
     uint reserved;
 };
 struct binding {
@@ -79,7 +79,7 @@ typedef struct binding {
 typedef struct run_block {
     uint lanes, reserved;
     uint64_t lane_map; /* address of uint[lanes]: lane of grid z; 0: identity */
-    uint64_t errors;   /* address of uint[lanes + 1]: smallest failing node of each lane, then of the steps that are done
+    uint64_t errors;   /* address of uint[lanes + 1]: smallest failing row_header.node + copy of each lane, then of the steps that are done
                           once for all, by atomicMin, preset ~0; 0: not wanted */
 } run_block;
 typedef struct push_block {

@@ -72,6 +72,7 @@ void copier_attributes(node *m, const node *n) {
     }
     m->epilogue = n->epilogue;
     m->copies = n->copies;
+    m->names = n->names;
     m->n_root = n->n_root;
 }
 

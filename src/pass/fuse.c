@@ -242,6 +242,7 @@ static braid_status emit_group(copier *c, const fuser *f, const group *q) {
     n->opset = root ? root->opset : 1;
     n->epilogue = p;
     n->copies = last->copies;
+    n->names = root ? root->names : last->names;
     n->n_root = root ? n_root : n_in;
     if (root) {
         n->n_attributes = root->n_attributes;

@@ -155,6 +155,10 @@ static braid_status emit_pack(emitter *e, int32_t p) {
     if (!m) return error_memory(r->err);
     copier_attributes(m, first);
     m->copies = n;
+    const char **names = arena_array(e->c.to->memory, (size_t)n, sizeof *names);
+    if (!names) return error_memory(r->err);
+    for (int32_t c = 0; c < n; c++) names[c] = reroll_node(r, k->members[c])->name;
+    m->names = names;
     e->rolled[p] = outs;
     return BRAID_OK;
 }

@@ -22,6 +22,7 @@ static braid_status split_node(copier *c, const node *n) {
     map->epilogue = n->epilogue;
     map->n_root = map->n_in;
     map->copies = n->copies;
+    map->names = n->names;
     copier_replace(c, n->out[0], out);
     return BRAID_OK;
 }

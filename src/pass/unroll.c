@@ -80,10 +80,11 @@ static braid_status split_copy(unroller *u, const node *n, int32_t c) {
         g->values[out[i]]->copies = 1;
         u->singles[n->out[i]][c] = out[i];
     }
-    node *m = graph_node_into(g, n->type, n->domain, n->name, n->n_in, in, n->n_out, out);
+    node *m = graph_node_into(g, n->type, n->domain, n->names ? n->names[c] : n->name, n->n_in, in, n->n_out, out);
     if (!m) return error_memory(u->c.err);
     copier_attributes(m, n);
     m->copies = 1;
+    m->names = NULL;
     return BRAID_OK;
 }
 

@@ -42,7 +42,7 @@ braid_status plan_encode(plan *p, uint32_t lanes, braid_error *err) {
         for (int32_t k = 0; k < d->n_steps; k++, row += d->row_bytes) {
             const step *s = p->steps[p->order[d->first_step + k]];
             memcpy(row, s->row, s->row_bytes);
-            row_header header = {first_tile, (uint)s->tiles, (uint)s->node, 0};
+            row_header header = {first_tile, (uint)s->tiles, p->first_copy[s->node], 0};
             memcpy(row, &header, sizeof header);
             for (int j = 0; j < s->n_operands; j++) {
                 operand e = encode_operand(p, s, &s->operands[j], lanes);

@@ -448,8 +448,11 @@ static braid_status assign_outputs(plan *p, braid_error *err) {
 }
 
 braid_status plan_lower(plan *p, braid_error *err) {
-    if (!(p->host_nodes = arena_array(p->memory, (size_t)p->g->n_nodes + 1, sizeof *p->host_nodes)))
-        return error_memory(err);
+    p->host_nodes = arena_array(p->memory, (size_t)p->g->n_nodes + 1, sizeof *p->host_nodes);
+    p->first_copy = arena_array(p->memory, (size_t)p->g->n_nodes + 1, sizeof *p->first_copy);
+    if (!p->host_nodes || !p->first_copy) return error_memory(err);
+    for (int32_t i = 0; i < p->g->n_nodes; i++)
+        p->first_copy[i + 1] = p->first_copy[i] + (uint32_t)node_copies(p->g->nodes[i]);
     TRY(add_values(p, err));
     for (int32_t i = 0; i < p->g->n_nodes; i++) TRY(lower_node(p, i, err));
     plan_shorten(p);

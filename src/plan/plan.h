@@ -90,6 +90,7 @@ typedef struct plan {
     uint8_t *rows;
     uint64_t rows_bytes;
     int32_t *constants, n_constants, cap_constants; /* while lowering: operators' tables by content */
+    uint32_t *first_copy; /* by node: copies of all nodes before it; how error words count */
     int32_t *host_nodes; /* nodes without a kernel; when there are any, the plan stops after lowering */
     int32_t n_host_nodes;
 } plan;

@@ -77,7 +77,7 @@ static braid_status check_row(verifier *v, const plan_dispatch *d, int32_t step_
     const step *s = v->p->steps[step_id];
     uint8_t *wanted = arena_copy(v->memory, s->row, s->row_bytes);
     if (!wanted) return error_memory(v->err);
-    row_header header = {(uint)first_tile, (uint)s->tiles, (uint)s->node, 0};
+    row_header header = {(uint)first_tile, (uint)s->tiles, v->p->first_copy[s->node], 0};
     memcpy(wanted, &header, sizeof header);
     for (int i = 0; i < s->n_operands; i++) memcpy(wanted + s->operands[i].at, row + s->operands[i].at, sizeof(operand));
     if (memcmp(wanted, row, s->row_bytes) != 0) return fault(v, step_id, "the row is another", d->rows_offset);

@@ -199,7 +199,7 @@ static void a_copy_fails(void **state) {
     (void)state;
     braid_error err = {0};
     braid_model *model = ops_model("graph t(a: float32[9,4], i0: int64[3], i1: int64[3], i2: int64[3]) { "
-                                   "g0 = Gather(a, i0) g1 = Gather(a, i1) g2 = Gather(a, i2) "
+                                   "g0 = Gather(a, i0) \"first\"\n g1 = Gather(a, i1) \"second\"\n g2 = Gather(a, i2) \"third\"\n "
                                    "y0 = Relu(g0) y1 = Relu(g1) y2 = Relu(g2) } -> y0, y1, y2", &err);
     if (!model) fail_msg("%s", err.message);
     braid_tensor in[MOST];
@@ -214,6 +214,8 @@ static void a_copy_fails(void **state) {
         assert_int_equal(rolled.bundles, 1);
         assert_int_equal(plain.status, at == 9 ? BRAID_INDEX : BRAID_OK);
         compare(&rolled, &plain, "gather");
+        if (at == 9) assert_string_equal(rolled.err.message, plain.err.message);
+        if (at == 9) assert_non_null(strstr(rolled.err.message, "'second'"));
         outcome_free(&plain);
         outcome_free(&rolled);
     }

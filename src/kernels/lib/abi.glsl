@@ -114,6 +114,6 @@ uint64_t operand_address(operand o, place p) {
 void place_fail(place p) {
     uint64_t errors = run_ref(push.run).errors;
     uint word = (push.copies & PUSH_ONCE) != 0u ? run_ref(push.run).lanes : p.lane;
-    if (errors != 0ul) atomicMin(error_ref(errors).word[word], header_ref(p.row).h.node);
+    if (errors != 0ul) atomicMin(error_ref(errors).word[word], header_ref(p.row).h.node + p.copy);
 }
 #endif
