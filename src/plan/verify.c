@@ -42,6 +42,13 @@ typedef struct space {
     int32_t n, capacity;
 } space;
 
+/* Where the operands met so far say that an arena storage lies. */
+typedef struct home {
+    bool known;
+    uint32_t space;
+    uint64_t origin, lane_stride;
+} home;
+
 typedef struct touch {
     uint64_t begin, end;
     int32_t step;
@@ -53,6 +60,7 @@ typedef struct verifier {
     uint32_t lanes;
     int32_t *wave; /* of each step, by the dispatch it is in; -1: not seen */
     space *spaces;
+    home *homes; /* by storage */
     range *ranges; /* of the current wave */
     int32_t n_ranges, cap_ranges;
     int32_t *open; /* ranges that reach beyond the current one */
@@ -271,6 +279,16 @@ static braid_status check_place(const verifier *v, int32_t step_id, const step_o
     return ok ? BRAID_OK : fault(v, step_id, "an operand lies elsewhere", e->base);
 }
 
+/* All operands agree on where a storage lies: what is overwritten in place must not leave its old bytes behind. */
+static braid_status check_home(const verifier *v, int32_t step_id, const step_operand *o, const operand *e) {
+    int32_t root = plan_root(v->p, o->storage);
+    home *at = &v->homes[root], here = {true, e->index, e->base - plan_offset(v->p, o->storage) - o->offset, e->lane_stride};
+    if (v->p->storages[root].kind != STORAGE_ARENA) return BRAID_OK;
+    if (!at->known) *at = here;
+    bool same = at->space == here.space && at->origin == here.origin && at->lane_stride == here.lane_stride;
+    return same ? BRAID_OK : fault(v, step_id, "an operand lies elsewhere than others of its tensor,", e->base);
+}
+
 /* One operand of one problem, which by its account begins `inside` its storage. Of a storage with copies each has an
    origin of its own; a view that is read may reach over several. */
 static braid_status add_place(verifier *v, range r, const storage *root, uint64_t bytes, uint64_t inside) {
@@ -330,6 +348,7 @@ static braid_status decode_operand(verifier *v, int32_t step_id, const step_oper
     memcpy(&e, row + o->at, sizeof e);
     if (!o->bytes) return BRAID_OK;
     TRY(check_place(v, step_id, o, &e));
+    TRY(check_home(v, step_id, o, &e));
     TRY(check_copies(v, step_id, o, &e));
     if (e.kind == OPERAND_DIRECT) return BRAID_OK;
     TRY(check_once(v, step_id, o, &e));
@@ -498,7 +517,8 @@ static braid_status verify_all(verifier *v) {
     const plan *p = v->p;
     v->spaces = arena_array(v->memory, (size_t)plan_bindings(p) + 1, sizeof *v->spaces);
     v->wave = arena_array(v->memory, (size_t)p->n_steps + 1, sizeof *v->wave);
-    if (!v->spaces || !v->wave) return error_memory(v->err);
+    v->homes = arena_array(v->memory, (size_t)p->n_storages + 1, sizeof *v->homes);
+    if (!v->spaces || !v->wave || !v->homes) return error_memory(v->err);
     TRY(check_dispatches(v));
     TRY(check_order(v));
     for (int32_t i = 0; i < p->n_dispatches; i++) {

@@ -435,7 +435,7 @@ static void mutate_graph(uint64_t seed, int nodes, int rounds) {
 
 static void random_faults(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 150; seed++) mutate_graph(seed, 2 + (int)(seed * 7 % 60), 40);
+    for (uint64_t seed = 1; seed <= 500; seed++) mutate_graph(seed, 2 + (int)(seed * 7 % 60), 40);
     for (size_t i = 0; i < COUNT_OF(counts) && counts[i].name; i++) {
         printf("%-38s %5u refused, %5u harmless, %5u harmless but refused\n", counts[i].name, counts[i].refused,
                counts[i].harmless, counts[i].strict);
