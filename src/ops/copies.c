@@ -66,12 +66,30 @@ static braid_status stack_lower(lowering *l) {
     return BRAID_OK;
 }
 
-static braid_status unstack_lower(lowering *l) { return lower_unstack(l); }
+static braid_status unstack_lower(lowering *l) {
+    return lower_unstack(l);
+}
 
-const op copies_ops[] = {
-    {.name = "Stack", .domain = "braid", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-     .flags = OP_VARIADIC_IN, .infer = stack_infer, .eval = copies_eval,
-     .lower = stack_lower},
-    {.name = "Unstack", .domain = "braid", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-     .flags = OP_VARIADIC_OUT, .infer = unstack_infer, .eval = copies_eval, .lower = unstack_lower},
-    {0}};
+const op copies_ops[] = {{.name = "Stack",
+                          .domain = "braid",
+                          .since = 1,
+                          .min_in = 1,
+                          .max_in = 1,
+                          .min_out = 1,
+                          .max_out = 1,
+                          .flags = OP_VARIADIC_IN,
+                          .infer = stack_infer,
+                          .eval = copies_eval,
+                          .lower = stack_lower},
+                         {.name = "Unstack",
+                          .domain = "braid",
+                          .since = 1,
+                          .min_in = 1,
+                          .max_in = 1,
+                          .min_out = 1,
+                          .max_out = 1,
+                          .flags = OP_VARIADIC_OUT,
+                          .infer = unstack_infer,
+                          .eval = copies_eval,
+                          .lower = unstack_lower},
+                         {0}};

@@ -15,7 +15,9 @@ typedef struct teller {
     braid_error *err;
 } teller;
 
-static uint64_t mix(uint64_t h, uint64_t x) { return hash_bytes(h, &x, sizeof x); }
+static uint64_t mix(uint64_t h, uint64_t x) {
+    return hash_bytes(h, &x, sizeof x);
+}
 
 static uint64_t *room(teller *t, int32_t v) {
     return t->of[v] = arena_array(t->memory, (size_t)value_copies(t->g->values[v]), sizeof **t->of);
@@ -62,7 +64,8 @@ static braid_status tell_node(teller *t, const node *n) {
         uint64_t h = own;
         for (int i = 0; i < n->n_in; i++) h = mix(h, copy_of(t, n->in[i], c));
         for (int i = 0; i < n->n_out; i++)
-            if (n->out[i] >= 0) t->of[n->out[i]][c] = node_is_unstack(n) ? copy_of(t, n->in[0], i) : mix(h, (uint64_t)i);
+            if (n->out[i] >= 0)
+                t->of[n->out[i]][c] = node_is_unstack(n) ? copy_of(t, n->in[0], i) : mix(h, (uint64_t)i);
     }
     return BRAID_OK;
 }
@@ -72,8 +75,10 @@ braid_status pass_meaning(const graph *g, arena *memory, uint64_t **out, braid_e
     *out = arena_array(memory, (size_t)g->n_outputs + 1, sizeof **out);
     if (!t.of || !*out) return error_memory(err);
     for (int32_t v = 0; v < g->n_values; v++) {
-        if (g->values[v]->constant) TRY(tell_constant(&t, v));
-        else if (g->values[v]->kind != VALUE_NODE && !room(&t, v)) return error_memory(err);
+        if (g->values[v]->constant)
+            TRY(tell_constant(&t, v));
+        else if (g->values[v]->kind != VALUE_NODE && !room(&t, v))
+            return error_memory(err);
     }
     for (int32_t i = 0; i < g->n_inputs; i++)
         if (!g->values[g->inputs[i]]->constant) *t.of[g->inputs[i]] = mix(1, (uint64_t)i);

@@ -7,9 +7,9 @@
  * prefix or suffix, take parts of one input or meet in one node. Random operators are never rolled: each keeps its own
  * sequence.
  *
- * Requires: sorted, inferred; nodes whose shapes are not static, or depend on such, stay as they are. Ensures: every type
- * as before; pass_unroll gives the graph back, up to order and names. Time and memory are linear in nodes and edges up
- * to logarithms: growing has a budget.
+ * Requires: sorted, inferred; nodes whose shapes are not static, or depend on such, stay as they are. Ensures: every
+ * type as before; pass_unroll gives the graph back, up to order and names. Time and memory are linear in nodes and
+ * edges up to logarithms: growing has a budget.
  */
 #include "pass/reroll.h"
 
@@ -57,7 +57,8 @@ static void report_bundle(const reroller *r, int32_t b) {
         if (r->packs[p].bundle == b && r->packs[p].members[0] < first) first = r->packs[p].members[0];
     char title[256];
     const char *name = arena_format(to->memory, "%s", node_title(reroll_node(r, first), title));
-    to->bundles[to->n_bundles++] = (reroll_bundle){k->columns, k->n_packs, k->shared, k->stacked, k->gathered, name ? name : ""};
+    to->bundles[to->n_bundles++] =
+        (reroll_bundle){k->columns, k->n_packs, k->shared, k->stacked, k->gathered, name ? name : ""};
 }
 
 braid_status pass_reroll(const graph *g, arena *memory, const pass_options *o, graph **out, braid_error *err) {

@@ -15,8 +15,8 @@ typedef struct pack {
 } pack;
 
 typedef struct bundle {
-    int32_t columns, n_packs; /* n_packs: those that are left */
-    int32_t first, end;       /* packs [first, end) of the reroller belong to it or were dropped (bundle -1) */
+    int32_t columns, n_packs;          /* n_packs: those that are left */
+    int32_t first, end;                /* packs [first, end) of the reroller belong to it or were dropped (bundle -1) */
     int32_t shared, stacked, gathered; /* operands, counted when the graph is made */
 } bundle;
 
@@ -30,11 +30,11 @@ typedef struct reroller {
     reroll_report *report; /* NULL: nobody asks */
     bool any;              /* also what does not pay */
     braid_error *err;
-    uint64_t *own;         /* node: hash of what members must share; 0: never rolled */
-    uint64_t *colour, *far; /* node: own and its surroundings', to a small and to a larger radius */
+    uint64_t *own;           /* node: hash of what members must share; 0: never rolled */
+    uint64_t *colour, *far;  /* node: own and its surroundings', to a small and to a larger radius */
     int32_t *depth, *height; /* node: longest way from any source, to any sink */
-    int32_t *output_of;    /* value: which output of its maker it is */
-    int32_t *use_start;    /* value v is used by uses[use_start[v] .. use_start[v + 1]) */
+    int32_t *output_of;      /* value: which output of its maker it is */
+    int32_t *use_start;      /* value v is used by uses[use_start[v] .. use_start[v + 1]) */
     use *uses;
     int32_t *pack_of, *column_of; /* node; -1: in none */
     pack *packs;
@@ -44,7 +44,9 @@ typedef struct reroller {
     uint64_t budget; /* visits of nodes that growing may still take */
 } reroller;
 
-static inline const node *reroll_node(const reroller *r, int32_t i) { return r->g->nodes[i]; }
+static inline const node *reroll_node(const reroller *r, int32_t i) {
+    return r->g->nodes[i];
+}
 /* The node that makes a value; -1: none. */
 static inline int32_t reroll_maker(const graph *g, int32_t v) {
     return v >= 0 && g->values[v]->kind == VALUE_NODE && !g->values[v]->constant ? g->values[v]->producer : -1;

@@ -2,7 +2,8 @@
  * reroll_colour.c: what nodes look like. `own` covers what the members of a pack must have in common: operator,
  * attributes, types, and the content of inputs that planning reads (shapes, axes, sizes). It knows no weights: copies
  * may have their own. `colour` mixes in the neighbours to a small radius, to tell apart nodes of one copy that look
- * alike; `far` does so from further away. They only choose seeds and settle ties, so that a wrong guess costs a pack and never a result.
+ * alike; `far` does so from further away. They only choose seeds and settle ties, so that a wrong guess costs a pack
+ * and never a result.
  */
 #include "pass/reroll.h"
 
@@ -10,7 +11,9 @@
 
 enum { RADIUS = 2, RADIUS_FAR = 12, FOLLOWED_MAX = 4096, FLOATS_MAX = 16 };
 
-static uint64_t mix(uint64_t h, uint64_t x) { return hash_bytes(h, &x, sizeof x); }
+static uint64_t mix(uint64_t h, uint64_t x) {
+    return hash_bytes(h, &x, sizeof x);
+}
 
 /* Would planning read this input's content? Then it takes part as an attribute does. */
 static bool is_read_early(const graph *g, const node *n, int slot) {
@@ -56,7 +59,8 @@ bool reroll_alike(const graph *g, const node *a, const node *b) {
         if (early != is_read_early(g, b, i) || (early && !early_alike(g, a, b, i))) return false;
     }
     for (int i = 0; i < a->n_out; i++)
-        if (a->out[i] >= 0 && !tensor_type_equal(&g->values[a->out[i]]->type, &g->values[b->out[i]]->type)) return false;
+        if (a->out[i] >= 0 && !tensor_type_equal(&g->values[a->out[i]]->type, &g->values[b->out[i]]->type))
+            return false;
     return true;
 }
 
@@ -87,7 +91,8 @@ static bool is_late(const graph *g, const node *n, const bool *late) {
     for (int i = 0; i < n->n_in; i++) {
         int32_t maker = reroll_maker(g, n->in[i]);
         if (maker >= 0 && late[maker]) return true;
-        if (n->in[i] >= 0 && !g->values[n->in[i]]->constant && !tensor_type_static(&g->values[n->in[i]]->type)) return true;
+        if (n->in[i] >= 0 && !g->values[n->in[i]]->constant && !tensor_type_static(&g->values[n->in[i]]->type))
+            return true;
     }
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0 && !tensor_type_static(&g->values[n->out[i]]->type)) return true;
@@ -158,7 +163,8 @@ static braid_status measure_depths(reroller *r) {
 }
 
 /* One round: what stands before each input, and what reads the outputs, in any order. A variadic reader's slot does not
-   count: clones that meet in one Concat stand at different ones. Readers are capped, for values that everything reads. */
+   count: clones that meet in one Concat stand at different ones. Readers are capped, for values that everything reads.
+ */
 static uint64_t look_around(const reroller *r, int32_t i, const uint64_t *old) {
     enum { READERS_MAX = 64 };
     const node *n = r->g->nodes[i];

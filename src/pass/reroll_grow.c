@@ -1,12 +1,14 @@
 /*
  * reroll_grow.c: packs from seeds.
  *
- * Seeds are nodes of one colour and one depth (then one height): they cannot reach each other. Each becomes a column of a
- * new bundle; packs are then added along edges, column by column:
+ * Seeds are nodes of one colour and one depth (then one height): they cannot reach each other. Each becomes a column of
+ * a new bundle; packs are then added along edges, column by column:
+ *
  *   producers   the makers of one operand, where they are distinct and alike
  *   consumers   the readers of one output, where every column has as many of a kind
- * Columns that disagree (one attribute differs, two prefixes, two layers of one copy that were taken for copies) split the
- * bundle: it is undone and grown again from each group of columns. Where that would leave crumbs growth ends at that
+ *
+ * Columns that disagree (one attribute differs, two prefixes, two layers of one copy that were taken for copies) split
+ * the bundle: it is undone and grown again from each group of columns. Where that would leave crumbs growth ends at that
  * edge instead and the operand is gathered. Wrong guesses are legal: what is not exact is dropped by reroll_prove.c.
  */
 #include "pass/reroll.h"
@@ -25,9 +27,9 @@ typedef struct seed {
 typedef struct grower {
     reroller *r;
     seed *todo;
-    const seed *now;   /* what the bundle grows from */
+    const seed *now; /* what the bundle grows from */
     int32_t bundle;
-    uint64_t *keys;    /* column -> group, of the split that is asked for */
+    uint64_t *keys; /* column -> group, of the split that is asked for */
     bool split, split_shared;
 } grower;
 
@@ -100,7 +102,8 @@ static braid_status ask_split(grower *w, const uint64_t *keys, const int32_t *at
     memcpy(w->keys, keys, (size_t)w->now->n * sizeof *keys);
     w->split = true;
     const node *n = reroll_node(w->r, at[0]);
-    reroll_note(w->r, "%d copies around %s '%s' are not all alike: looked at in groups", (int)w->now->n, n->type, n->name);
+    reroll_note(w->r, "%d copies around %s '%s' are not all alike: looked at in groups", (int)w->now->n, n->type,
+                n->name);
     return BRAID_OK;
 }
 
@@ -143,8 +146,8 @@ static braid_status push_groups(grower *w) {
     return status;
 }
 
-/* Several columns share what makes their operand. As many groups as columns share one, each with distinct nodes; or, where few nodes serve
-   many columns, the columns of each node. */
+/* Several columns share what makes their operand. As many groups as columns share one, each with distinct nodes; or,
+   where few nodes serve many columns, the columns of each node. */
 static braid_status ask_split_shared(grower *w, const int32_t *nodes, const int32_t *at) {
     int32_t n = w->now->n, distinct = 0;
     if (w->now->shared) return BRAID_OK;
@@ -211,7 +214,7 @@ static braid_status grow_up(grower *w, const int32_t *members, int slot, int32_t
 /* ------------------------------------------------------------------------------------------- consumers */
 
 typedef struct reader {
-    uint64_t kind;  /* own colour and slot */
+    uint64_t kind;         /* own colour and slot */
     uint64_t order, print; /* settle ties within a column: surroundings, then weights */
     int32_t column, node;
 } reader;
@@ -321,7 +324,8 @@ static braid_status take_common(grower *w, reader *list, int32_t *count, int32_t
     return BRAID_OK;
 }
 
-/* Where most columns have readers that not all have, the columns differ; unless these meet in them, as in a tree of sums. */
+/* Where most columns have readers that not all have, the columns differ; unless these meet in them, as in a tree of
+ * sums. */
 static braid_status grow_down(grower *w, const int32_t *members, int output, int32_t *nodes, uint64_t *keys) {
     int32_t n = w->now->n, count = 0, others = 0;
     reader *list = NULL;

@@ -23,7 +23,9 @@ void reroll_drop(reroller *r, int32_t p) {
     k->bundle = -1;
 }
 
-static int32_t columns_of(const reroller *r, const pack *k) { return r->bundles[k->bundle].columns; }
+static int32_t columns_of(const reroller *r, const pack *k) {
+    return r->bundles[k->bundle].columns;
+}
 
 static void drop_inexact(reroller *r) {
     for (int32_t p = 0; p < r->n_packs; p++) {
@@ -82,8 +84,10 @@ static braid_status contract(contraction *c, arena *memory) {
         return error_memory(r->err);
     for (int32_t i = 0; i < n; i++) {
         int32_t p = r->pack_of[i];
-        if (p < 0) c->unit[i] = c->n_units++;
-        else c->unit[i] = (unit_of_pack[p] ? unit_of_pack[p] : (unit_of_pack[p] = ++c->n_units)) - 1;
+        if (p < 0)
+            c->unit[i] = c->n_units++;
+        else
+            c->unit[i] = (unit_of_pack[p] ? unit_of_pack[p] : (unit_of_pack[p] = ++c->n_units)) - 1;
         c->first[c->unit[i] + 1]++;
     }
     for (int32_t u = 0; u < c->n_units; u++) c->first[u + 1] += c->first[u];
@@ -216,7 +220,8 @@ static uint64_t gather_bytes(const reroller *r, const pack *k, int slot) {
     if (are_inputs(r, k, slot)) return 0;
     for (int32_t c = 0; c < columns_of(r, k); c++) {
         int32_t v = reroll_node(r, k->members[c])->in[slot], maker = reroll_maker(r->g, v);
-        if (maker < 0 || r->pack_of[maker] >= 0 || (reroll_node(r, maker)->op->flags & OP_VIEW)) bytes += value_bytes(r, v);
+        if (maker < 0 || r->pack_of[maker] >= 0 || (reroll_node(r, maker)->op->flags & OP_VIEW))
+            bytes += value_bytes(r, v);
     }
     return bytes;
 }
@@ -246,9 +251,12 @@ static bool constants_agree(const reroller *r, const pack *k, int slot) {
     return true;
 }
 
-static bool is_elementwise(const reroller *r, int32_t i) { return reroll_node(r, i)->op && reroll_node(r, i)->op->emit; }
+static bool is_elementwise(const reroller *r, int32_t i) {
+    return reroll_node(r, i)->op && reroll_node(r, i)->op->emit;
+}
 
-/* Elementwise nodes that could have been fused with what stands before them, were not one of a pack and the other not. */
+/* Elementwise nodes that could have been fused with what stands before them, were not one of a pack and the other not.
+ */
 static uint64_t parts_fusion(const reroller *r, const pack *k) {
     const node *n = reroll_node(r, k->members[0]);
     uint64_t count = 0;
@@ -266,7 +274,9 @@ static uint64_t parts_fusion(const reroller *r, const pack *k) {
     return count;
 }
 
-static bool is_view(const reroller *r, const pack *k) { return reroll_node(r, k->members[0])->op->flags & OP_VIEW; }
+static bool is_view(const reroller *r, const pack *k) {
+    return reroll_node(r, k->members[0])->op->flags & OP_VIEW;
+}
 
 /* One tensor of several rows that all columns read: problems of a product that share it can be solved as one. */
 static bool shares_weights(const reroller *r, const pack *k) {
@@ -279,11 +289,18 @@ static bool shares_weights(const reroller *r, const pack *k) {
 }
 
 /*
- * In picoseconds. Single steps that are alike are rows of one dispatch anyway: what is saved is their planning and rows,
- * and much more where the copies can be folded into one product. Against that stand waves of copies, a barrier and bytes
- * at 2 TB/s, and what it is worth to leave a graph as it is.
+ * In picoseconds. Single steps that are alike are rows of one dispatch anyway: what is saved is their planning and
+ * rows, and much more where the copies can be folded into one product. Against that stand waves of copies, a barrier
+ * and bytes at 2 TB/s, and what it is worth to leave a graph as it is.
  */
-enum { STEP_PS = 150000, FUSED_PS = 40000, SHARED_PS = 500000, START_PS = 1000000, WAVE_PS = 2200000, BYTES_PER_NS = 2000 };
+enum {
+    STEP_PS = 150000,
+    FUSED_PS = 40000,
+    SHARED_PS = 500000,
+    START_PS = 1000000,
+    WAVE_PS = 2200000,
+    BYTES_PER_NS = 2000
+};
 
 static uint64_t saving(const reroller *r, const pack *k) {
     if (is_view(r, k)) return 0;
@@ -325,8 +342,9 @@ static void drop_unpaid(reroller *r, int32_t b) {
 /* ------------------------------------------------------------------------------------------ order of columns */
 
 /*
- * Columns are put in an order in which gathered operands, and what is taken from the results, lie at equal distances: by
- * another bundle's columns, by the outputs of one node, by the inputs of one node, by graph inputs, else as they stand.
+ * Columns are put in an order in which gathered operands, and what is taken from the results, lie at equal distances:
+ * by another bundle's columns, by the outputs of one node, by the inputs of one node, by graph inputs, else as they
+ * stand.
  */
 typedef struct ordering {
     const reroller *r;
@@ -378,7 +396,8 @@ static bool find_order(ordering *o, int32_t b) {
             if (k->bundle != b) continue;
             const node *n = reroll_node(r, k->members[0]);
             for (int i = 0; i < n->n_in && how != 1; i++)
-                if (n->in[i] >= 0 && !r->g->values[n->in[i]]->constant && order_by_operand(o, k, i, how == 2)) return true;
+                if (n->in[i] >= 0 && !r->g->values[n->in[i]]->constant && order_by_operand(o, k, i, how == 2))
+                    return true;
             for (int i = 0; i < n->n_out && how == 1; i++)
                 if (order_by_reader(o, k, i)) return true;
         }

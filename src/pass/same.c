@@ -11,17 +11,24 @@ static bool tensor_same(const tensor *a, const tensor *b) {
 bool attribute_same(const attribute *a, const attribute *b) {
     if (strcmp(a->name, b->name) != 0 || a->kind != b->kind || a->count != b->count) return false;
     switch (a->kind) {
-    case ATTRIBUTE_INT: return a->i == b->i;
-    case ATTRIBUTE_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0;
-    case ATTRIBUTE_STRING: return memcmp(a->s, b->s, a->count) == 0;
-    case ATTRIBUTE_INTS: return a->count == 0 || memcmp(a->ints, b->ints, a->count * sizeof *a->ints) == 0;
-    case ATTRIBUTE_FLOATS: return a->count == 0 || memcmp(a->floats, b->floats, a->count * sizeof *a->floats) == 0;
+    case ATTRIBUTE_INT:
+        return a->i == b->i;
+    case ATTRIBUTE_FLOAT:
+        return memcmp(&a->f, &b->f, sizeof a->f) == 0;
+    case ATTRIBUTE_STRING:
+        return memcmp(a->s, b->s, a->count) == 0;
+    case ATTRIBUTE_INTS:
+        return a->count == 0 || memcmp(a->ints, b->ints, a->count * sizeof *a->ints) == 0;
+    case ATTRIBUTE_FLOATS:
+        return a->count == 0 || memcmp(a->floats, b->floats, a->count * sizeof *a->floats) == 0;
     case ATTRIBUTE_STRINGS:
         for (size_t i = 0; i < a->count; i++)
             if (strcmp(a->strings[i], b->strings[i]) != 0) return false;
         return true;
-    case ATTRIBUTE_TENSOR: return tensor_same(a->t, b->t);
-    default: return false;
+    case ATTRIBUTE_TENSOR:
+        return tensor_same(a->t, b->t);
+    default:
+        return false;
     }
 }
 
@@ -38,7 +45,8 @@ bool node_same(const node *a, const node *b) {
     if (a->op != b->op || strcmp(a->type, b->type) != 0 || strcmp(a->domain, b->domain) != 0 || a->opset != b->opset)
         return false;
     if (a->n_in != b->n_in || a->n_out != b->n_out || a->n_attributes != b->n_attributes) return false;
-    if (a->n_root != b->n_root || node_copies(a) != node_copies(b) || !epilogue_same(a->epilogue, b->epilogue)) return false;
+    if (a->n_root != b->n_root || node_copies(a) != node_copies(b) || !epilogue_same(a->epilogue, b->epilogue))
+        return false;
     for (int i = 0; i < a->n_in; i++)
         if ((a->in[i] < 0) != (b->in[i] < 0)) return false;
     for (int i = 0; i < a->n_out; i++)
@@ -53,13 +61,20 @@ static uint64_t hash_attribute(uint64_t h, const attribute *a) {
     h = hash_bytes(h, a->name, strlen(a->name));
     h = hash_bytes(h, head, sizeof head);
     switch (a->kind) {
-    case ATTRIBUTE_INT: return hash_bytes(h, &a->i, sizeof a->i);
-    case ATTRIBUTE_FLOAT: return hash_bytes(h, &a->f, sizeof a->f);
-    case ATTRIBUTE_STRING: return hash_bytes(h, a->s, a->count);
-    case ATTRIBUTE_INTS: return hash_bytes(h, a->ints, a->count * sizeof *a->ints);
-    case ATTRIBUTE_FLOATS: return hash_bytes(h, a->floats, a->count * sizeof *a->floats);
-    case ATTRIBUTE_TENSOR: return a->t->data && a->t->type.type != BRAID_STRING ? hash_bytes(h, a->t->data, a->t->bytes) : h;
-    default: return h;
+    case ATTRIBUTE_INT:
+        return hash_bytes(h, &a->i, sizeof a->i);
+    case ATTRIBUTE_FLOAT:
+        return hash_bytes(h, &a->f, sizeof a->f);
+    case ATTRIBUTE_STRING:
+        return hash_bytes(h, a->s, a->count);
+    case ATTRIBUTE_INTS:
+        return hash_bytes(h, a->ints, a->count * sizeof *a->ints);
+    case ATTRIBUTE_FLOATS:
+        return hash_bytes(h, a->floats, a->count * sizeof *a->floats);
+    case ATTRIBUTE_TENSOR:
+        return a->t->data && a->t->type.type != BRAID_STRING ? hash_bytes(h, a->t->data, a->t->bytes) : h;
+    default:
+        return h;
     }
 }
 
@@ -72,7 +87,8 @@ uint64_t node_hash(const node *n) {
     if (!n->epilogue) return h;
     h = hash_bytes(h, n->epilogue->steps, (size_t)n->epilogue->n_steps * sizeof *n->epilogue->steps);
     h = hash_bytes(h, n->epilogue->immediates_f, (size_t)n->epilogue->n_immediates * sizeof *n->epilogue->immediates_f);
-    return hash_bytes(h, n->epilogue->immediates_i, (size_t)n->epilogue->n_immediates * sizeof *n->epilogue->immediates_i);
+    return hash_bytes(h, n->epilogue->immediates_i,
+                      (size_t)n->epilogue->n_immediates * sizeof *n->epilogue->immediates_i);
 }
 
 /* Compares a, in memory, with b, piece by piece. */

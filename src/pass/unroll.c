@@ -1,7 +1,7 @@
 /*
  * unroll: nodes of several copies become single ones again (for kernels that turn them down, for values that leave the
- * device, for tests). A value is at hand in one form or the other; an Unstack or Stack is made when the other is wanted,
- * and one that is not wanted is not copied.
+ * device, for tests). A value is at hand in one form or the other; an Unstack or Stack is made when the other is
+ * wanted, and one that is not wanted is not copied.
  */
 #include "pass/copy.h"
 
@@ -110,10 +110,14 @@ braid_status pass_unroll(const graph *g, arena *memory, const bool *flags, graph
     if (!(u.singles = arena_array(memory, (size_t)g->n_values + 1, sizeof *u.singles))) return error_memory(err);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const node *n = g->nodes[i];
-        if (node_is_stack(n)) TRY(take_stack(&u, n));
-        else if (node_is_unstack(n)) TRY(take_unstack(&u, n));
-        else if (node_copies(n) > 1 && (!flags || flags[i])) TRY(split_node(&u, n));
-        else TRY(keep_node(&u, n));
+        if (node_is_stack(n))
+            TRY(take_stack(&u, n));
+        else if (node_is_unstack(n))
+            TRY(take_unstack(&u, n));
+        else if (node_copies(n) > 1 && (!flags || flags[i]))
+            TRY(split_node(&u, n));
+        else
+            TRY(keep_node(&u, n));
     }
     TRY(copier_outputs(&u.c));
     *out = u.c.to;

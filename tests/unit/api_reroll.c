@@ -23,7 +23,12 @@ static const struct disguise {
     {"prefix, suffix", {.copies = 12, .inputs = INPUTS_PREFIX, .outputs = OUTPUTS_SUFFIX, .shuffle = true}},
     {"half altered", {.copies = 12, .alter = true}},
     {"half altered between common ends",
-     {.copies = 12, .weights = WEIGHTS_DUPLICATED, .inputs = INPUTS_PREFIX, .outputs = OUTPUTS_SUFFIX, .alter = true, .shuffle = true}},
+     {.copies = 12,
+      .weights = WEIGHTS_DUPLICATED,
+      .inputs = INPUTS_PREFIX,
+      .outputs = OUTPUTS_SUFFIX,
+      .alter = true,
+      .shuffle = true}},
     {"uneven", {.copies = 12, .uneven = true, .weights = WEIGHTS_OWN}},
     {"another reader", {.copies = 12, .tail = true}},
 };
@@ -47,7 +52,8 @@ typedef struct outcome {
     braid_error err;
 } outcome;
 
-static void run(const braid_model *model, bool reroll, bool any, uint32_t lanes, int poison, const braid_tensor *in, outcome *to) {
+static void run(const braid_model *model, bool reroll, bool any, uint32_t lanes, int poison, const braid_tensor *in,
+                outcome *to) {
     braid_session_options o = {.size = sizeof o, .lanes_max = LANES, .no_reroll = !reroll, .verify = true};
     braid_device *device = ops_device(false);
     braid_session *s = NULL;
@@ -56,7 +62,9 @@ static void run(const braid_model *model, bool reroll, bool any, uint32_t lanes,
     *to = (outcome){0};
     assert_true(n_out <= MOST);
     if (braid_session_create(&device, 1, model, &o, &s, &err) != BRAID_OK) fail_msg("%s", err.message);
-    if (poison) s->test = (session_test){.redzone = true, .shuffle = poison > 1, .poison = true, .poison_byte = poison > 1 ? 0xff : 0x7f};
+    if (poison)
+        s->test = (session_test){
+            .redzone = true, .shuffle = poison > 1, .poison = true, .poison_byte = poison > 1 ? 0xff : 0x7f};
     s->test.reroll_any = any;
     if (poison || any) stage_cache_clear(s, &s->stages);
     to->status = braid_session_run(s, lanes, in, (size_t)model->m->g->n_inputs, to->out, n_out, &to->err);
@@ -83,10 +91,12 @@ static size_t draw(const braid_model *model, uint32_t lanes, braid_tensor *in) {
 }
 
 static void compare(const outcome *got, const outcome *want, const char *what) {
-    if (got->status != want->status) fail_msg("%s: %s, without re-rolling: %s", what, got->err.message, want->err.message);
+    if (got->status != want->status)
+        fail_msg("%s: %s, without re-rolling: %s", what, got->err.message, want->err.message);
     for (int i = 0; i < MOST && want->status == BRAID_OK && want->out[i].data; i++) {
         assert_int_equal(got->out[i].bytes, want->out[i].bytes);
-        if (memcmp(got->out[i].data, want->out[i].data, want->out[i].bytes) != 0) fail_msg("%s: output %d differs", what, i);
+        if (memcmp(got->out[i].data, want->out[i].data, want->out[i].bytes) != 0)
+            fail_msg("%s: output %d differs", what, i);
     }
 }
 
@@ -146,10 +156,16 @@ static void random_clones(void **state) {
     for (uint64_t seed = 1; seed <= 25; seed++) {
         uint64_t x = seed;
         for (int i = 0; i < 4; i++) clone_next(&x);
-        clone_spec s = {.copies = 2 + (int)(clone_next(&x) % 9), .weights = (clone_weights)(clone_next(&x) % 4),
-                        .inputs = (clone_inputs)(clone_next(&x) % 5), .outputs = (clone_outputs)(clone_next(&x) % 3),
-                        .shuffle = clone_next(&x) % 2, .alter = clone_next(&x) % 2, .uneven = clone_next(&x) % 4 == 0,
-                        .tail = clone_next(&x) % 4 == 0, .body = 3 + (int)(clone_next(&x) % 30), .seed = seed};
+        clone_spec s = {.copies = 2 + (int)(clone_next(&x) % 9),
+                        .weights = (clone_weights)(clone_next(&x) % 4),
+                        .inputs = (clone_inputs)(clone_next(&x) % 5),
+                        .outputs = (clone_outputs)(clone_next(&x) % 3),
+                        .shuffle = clone_next(&x) % 2,
+                        .alter = clone_next(&x) % 2,
+                        .uneven = clone_next(&x) % 4 == 0,
+                        .tail = clone_next(&x) % 4 == 0,
+                        .body = 3 + (int)(clone_next(&x) % 30),
+                        .seed = seed};
         char what[64];
         snprintf(what, sizeof what, "random clones, seed %d", (int)seed);
         braid_model *model = wrap(&s);
@@ -167,7 +183,8 @@ static const char *const bodies[] = {
     /* shapes that depend on data, behind a rolled part */
     "t# = MatMul(x#, w) u# = Relu(t#) n# = NonZero(u#) c# = Cast(n#) {to = 1} y# = ReduceSum(c#)",
     /* views, several outputs, an input that is an output */
-    "s# = Reshape(x#, shape) a#, b# = Split(s#, half) {axis = 0} m# = Mul(a#, b#) v#, i# = TopK(m#, k) {axis = 0} y# = Concat(v#, m#) {axis = 0}",
+    "s# = Reshape(x#, shape) a#, b# = Split(s#, half) {axis = 0} m# = Mul(a#, b#) v#, i# = TopK(m#, k) {axis = 0} y# = "
+    "Concat(v#, m#) {axis = 0}",
     /* nothing but views: no step */
     "s# = Reshape(x#, shape) y# = Identity(s#)",
 };
@@ -177,7 +194,8 @@ static void text_clones(void **state) {
     for (size_t b = 0; b < COUNT_OF(bodies); b++) {
         char source[8192] = "graph t(", what[32];
         for (int c = 0; c < 6; c++) sprintf(source + strlen(source), "x%d: float32[4,4], ", c);
-        strcat(source, "w: float32[4,4]) { shape: int64[1] = constant {16} half: int64[2] = constant {8, 8} k: int64[1] = constant {3} ");
+        strcat(source, "w: float32[4,4]) { shape: int64[1] = constant {16} half: int64[2] = constant {8, 8} k: "
+                       "int64[1] = constant {3} ");
         for (int c = 0; c < 6; c++) {
             char *at = source + strlen(source);
             for (const char *p = bodies[b]; *p; p++) *at++ = *p == '#' ? (char)('0' + c) : *p;
@@ -198,9 +216,11 @@ static void text_clones(void **state) {
 static void a_copy_fails(void **state) {
     (void)state;
     braid_error err = {0};
-    braid_model *model = ops_model("graph t(a: float32[9,4], i0: int64[3], i1: int64[3], i2: int64[3]) { "
-                                   "g0 = Gather(a, i0) \"first\"\n g1 = Gather(a, i1) \"second\"\n g2 = Gather(a, i2) \"third\"\n "
-                                   "y0 = Relu(g0) y1 = Relu(g1) y2 = Relu(g2) } -> y0, y1, y2", &err);
+    braid_model *model =
+        ops_model("graph t(a: float32[9,4], i0: int64[3], i1: int64[3], i2: int64[3]) { "
+                  "g0 = Gather(a, i0) \"first\"\n g1 = Gather(a, i1) \"second\"\n g2 = Gather(a, i2) \"third\"\n "
+                  "y0 = Relu(g0) y1 = Relu(g1) y2 = Relu(g2) } -> y0, y1, y2",
+                  &err);
     if (!model) fail_msg("%s", err.message);
     braid_tensor in[MOST];
     size_t n = draw(model, 1, in);

@@ -37,7 +37,8 @@ static inline uint64_t clone_next(uint64_t *state) {
 }
 
 static inline int32_t clone_node(cloner *c, const char *type, int n_in, const int32_t *in, node **out) {
-    node *n = graph_node(c->g, type, "", arena_format(c->memory, "%s%d_%d", type, c->copy, (int)c->g->n_nodes), n_in, in, 1);
+    node *n =
+        graph_node(c->g, type, "", arena_format(c->memory, "%s%d_%d", type, c->copy, (int)c->g->n_nodes), n_in, in, 1);
     n->op = op_find("", type);
     if (out) *out = n;
     return n->out[0];
@@ -61,8 +62,9 @@ static inline int32_t clone_weight(cloner *c, int id, int rank, const int64_t *d
 static inline int32_t clone_net(cloner *c, int32_t x) {
     node *n;
     int64_t pads[4] = {1, 1, 1, 1}, two[2] = {2, 2};
-    int32_t a = clone_node(c, "Conv", 3,
-                           (int32_t[]){x, clone_weight(c, 0, 4, (int64_t[]){4, 2, 3, 3}), clone_weight(c, 1, 1, (int64_t[]){4})}, &n);
+    int32_t a = clone_node(
+        c, "Conv", 3,
+        (int32_t[]){x, clone_weight(c, 0, 4, (int64_t[]){4, 2, 3, 3}), clone_weight(c, 1, 1, (int64_t[]){4})}, &n);
     node_add_ints(c->g, n, "pads", 4, pads);
     a = clone_node(c, "Relu", 1, &a, NULL);
     int32_t p = clone_node(c, "Conv", 2, (int32_t[]){a, clone_weight(c, 2, 4, (int64_t[]){2, 4, 1, 1})}, NULL);
@@ -84,7 +86,8 @@ static inline int32_t clone_net(cloner *c, int32_t x) {
 
 /* A random graph over [1,72] values; the same for all copies. */
 static inline int32_t clone_random(cloner *c, int32_t x) {
-    static const char *const unary[] = {"Relu", "Sigmoid", "Tanh", "Neg", "Abs"}, *const binary[] = {"Add", "Sub", "Mul", "Max"};
+    static const char *const unary[] = {"Relu", "Sigmoid", "Tanh", "Neg", "Abs"}, *const binary[] = {"Add", "Sub",
+                                                                                                     "Mul", "Max"};
     uint64_t state = c->s.seed * 2 + 1;
     int32_t *made = arena_array(c->memory, (size_t)c->s.body + 2, sizeof *made), n = 0;
     node *m;
@@ -93,11 +96,16 @@ static inline int32_t clone_random(cloner *c, int32_t x) {
         uint64_t kind = clone_next(&state) % 9;
         int32_t a = made[clone_next(&state) % (uint64_t)n], b = made[clone_next(&state) % (uint64_t)n], v;
         const char *one = unary[clone_next(&state) % 5], *two = binary[clone_next(&state) % 4];
-        if (kind < 3) v = clone_node(c, one, 1, &a, NULL);
-        else if (kind < 5) v = clone_node(c, two, 2, (int32_t[]){a, b}, NULL);
-        else if (kind < 6) v = clone_node(c, "Mul", 2, (int32_t[]){a, clone_weight(c, i, 1, (int64_t[]){72})}, NULL);
-        else if (kind < 8) v = clone_node(c, "MatMul", 2, (int32_t[]){a, clone_weight(c, i, 2, (int64_t[]){72, 72})}, NULL);
-        else v = clone_node(c, "Softmax", 1, &a, &m);
+        if (kind < 3)
+            v = clone_node(c, one, 1, &a, NULL);
+        else if (kind < 5)
+            v = clone_node(c, two, 2, (int32_t[]){a, b}, NULL);
+        else if (kind < 6)
+            v = clone_node(c, "Mul", 2, (int32_t[]){a, clone_weight(c, i, 1, (int64_t[]){72})}, NULL);
+        else if (kind < 8)
+            v = clone_node(c, "MatMul", 2, (int32_t[]){a, clone_weight(c, i, 2, (int64_t[]){72, 72})}, NULL);
+        else
+            v = clone_node(c, "Softmax", 1, &a, &m);
         made[n++] = v;
     }
     int32_t end = made[n - 1];
@@ -111,7 +119,8 @@ static inline int32_t clone_random(cloner *c, int32_t x) {
 }
 
 static inline int32_t clone_slice(cloner *c, int32_t x, int i) {
-    int32_t in[4] = {x, graph_constant_ints(c->g, "", 1, (int64_t[]){i}), graph_constant_ints(c->g, "", 1, (int64_t[]){i + 1}),
+    int32_t in[4] = {x, graph_constant_ints(c->g, "", 1, (int64_t[]){i}),
+                     graph_constant_ints(c->g, "", 1, (int64_t[]){i + 1}),
                      graph_constant_ints(c->g, "", 1, (int64_t[]){0})};
     return clone_node(c, "Slice", 4, in, NULL);
 }
@@ -124,7 +133,8 @@ static inline int32_t clone_graph_input(cloner *c, const char *name, int64_t fir
 
 static inline void clone_starts(cloner *c, int32_t *start) {
     int n = c->s.copies;
-    for (int i = 0; i < n && c->s.inputs == INPUTS_OWN; i++) start[i] = clone_graph_input(c, arena_format(c->memory, "x%d", i), 1);
+    for (int i = 0; i < n && c->s.inputs == INPUTS_OWN; i++)
+        start[i] = clone_graph_input(c, arena_format(c->memory, "x%d", i), 1);
     if (c->s.inputs == INPUTS_OWN) return;
     int32_t x = clone_graph_input(c, "x", c->s.inputs == INPUTS_SAME ? 1 : n);
     if (c->s.inputs == INPUTS_PREFIX) x = clone_node(c, "Tanh", 1, &x, NULL);

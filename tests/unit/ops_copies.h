@@ -3,8 +3,8 @@
  *
  * With BRAID_TEST_COPIES=SEED in the environment ops_compare does this instead of comparing with the reference, so that
  * every case of the operators' tests is a case of re-rolling: COPIES clones with data of their own, which inputs are
- * shared being drawn, constants shared or repeated; then two lanes of that. Every copy of every lane gives the bits of a
- * run alone.
+ * shared being drawn, constants shared or repeated; then two lanes of that. Every copy of every lane gives the bits of
+ * a run alone.
  */
 #ifndef OPS_COPIES_H
 #define OPS_COPIES_H
@@ -30,7 +30,8 @@ typedef struct copies_case {
     braid_status expected[COPIES];
 } copies_case;
 
-static inline int32_t copies_value(const copies_case *c, graph *to, const graph *from, int32_t *map, int32_t v, int copy) {
+static inline int32_t copies_value(const copies_case *c, graph *to, const graph *from, int32_t *map, int32_t v,
+                                   int copy) {
     if (v < 0 || map[v] >= 0) return v < 0 ? -1 : map[v];
     const value *x = from->values[v];
     map[v] = graph_value(to, arena_format(to->memory, "%s.%d", x->name, copy), x->kind);
@@ -42,7 +43,8 @@ static inline int32_t copies_value(const copies_case *c, graph *to, const graph 
 
 static inline void copies_add(const copies_case *c, graph *to, const graph *from, int32_t *first, int copy) {
     int32_t *map = arena_array(to->memory, (size_t)from->n_values + 1, sizeof *map);
-    for (int32_t v = 0; v < from->n_values; v++) map[v] = from->values[v]->kind == VALUE_CONSTANT && !c->repeat && copy ? first[v] : -1;
+    for (int32_t v = 0; v < from->n_values; v++)
+        map[v] = from->values[v]->kind == VALUE_CONSTANT && !c->repeat && copy ? first[v] : -1;
     for (int32_t i = 0; i < from->n_inputs; i++) {
         int32_t v = from->inputs[i];
         bool old = c->shared[i] && copy;
@@ -51,7 +53,8 @@ static inline void copies_add(const copies_case *c, graph *to, const graph *from
     }
     for (int32_t i = 0; i < from->n_nodes; i++) {
         const node *n = from->nodes[i];
-        int32_t *in = arena_array(to->memory, (size_t)n->n_in + 1, sizeof *in), *out = arena_array(to->memory, (size_t)n->n_out + 1, sizeof *out);
+        int32_t *in = arena_array(to->memory, (size_t)n->n_in + 1, sizeof *in),
+                *out = arena_array(to->memory, (size_t)n->n_out + 1, sizeof *out);
         for (int k = 0; k < n->n_in; k++) in[k] = copies_value(c, to, from, map, n->in[k], copy);
         for (int k = 0; k < n->n_out; k++) out[k] = copies_value(c, to, from, map, n->out[k], copy);
         node *m = graph_node_into(to, n->type, n->domain, n->name, n->n_in, in, n->n_out, out);
@@ -111,10 +114,12 @@ static inline void copies_check(const copies_case *c, const braid_tensor *out, u
     for (uint32_t lane = 0; lane < lanes; lane++)
         for (int copy = 0; copy < COPIES; copy++)
             for (size_t i = 0; i < c->n_out; i++) {
-                const braid_tensor *got = &out[(size_t)copy * c->n_out + i], *want = &c->alone[(copy + (int)lane) % COPIES][i];
+                const braid_tensor *got = &out[(size_t)copy * c->n_out + i],
+                                   *want = &c->alone[(copy + (int)lane) % COPIES][i];
                 size_t stride = lanes > 1 ? got->lane_stride : 0, bytes = want->bytes;
                 if (memcmp((uint8_t *)got->data + lane * stride, want->data, bytes) != 0)
-                    fail_msg("output %zu of copy %d, lane %u, differs from a run alone in\n%s", i, copy, lane, c->source);
+                    fail_msg("output %zu of copy %d, lane %u, differs from a run alone in\n%s", i, copy, lane,
+                             c->source);
             }
 }
 
@@ -134,7 +139,8 @@ static inline void copies_run(const copies_case *c, braid_device *device, bool p
     if (braid_session_create(&device, 1, clones, &o, &s, &err) != BRAID_OK) fail_msg("%s\n%s", err.message, c->source);
     s->test.reroll_any = true;
     if (poison) {
-        s->test = (session_test){.reroll_any = true, .redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff};
+        s->test =
+            (session_test){.reroll_any = true, .redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff};
     }
     stage_cache_clear(s, &s->stages);
     bool good = true;
@@ -145,7 +151,8 @@ static inline void copies_run(const copies_case *c, braid_device *device, bool p
         braid_status status = braid_session_run(s, lanes, in, n_in, out, n_out, &err);
         if (lanes > 1 && status == BRAID_UNSUPPORTED && copies_differ(c)) good = false;
         if ((status == BRAID_OK) != good)
-            fail_msg("%u lanes of copies: %s, alone it is %s\n%s", lanes, status ? err.message : "OK", good ? "OK" : "refused", c->source);
+            fail_msg("%u lanes of copies: %s, alone it is %s\n%s", lanes, status ? err.message : "OK",
+                     good ? "OK" : "refused", c->source);
         if (good && s->stages.first) ops_copies_rolled += lanes == 1 && s->stages.first->packs.n_bundles > 0;
         if (good) copies_check(c, out, lanes);
         for (size_t i = 0; i < n_out; i++) braid_tensor_free(&out[i]);
@@ -155,8 +162,8 @@ static inline void copies_run(const copies_case *c, braid_device *device, bool p
     braid_model_free(clones);
 }
 
-static inline uint64_t ops_compare_copies(braid_device *device, const char *source, const braid_model *model, size_t n_in,
-                                          const braid_tensor *in, uint64_t seed) {
+static inline uint64_t ops_compare_copies(braid_device *device, const char *source, const braid_model *model,
+                                          size_t n_in, const braid_tensor *in, uint64_t seed) {
     copies_case *c = calloc(1, sizeof *c);
     braid_error err = {0};
     braid_session *s = NULL;
@@ -171,7 +178,8 @@ static inline uint64_t ops_compare_copies(braid_device *device, const char *sour
         for (size_t i = 0; i < n_in; i++)
             c->in[k][i] = k == 0 ? in[i] : c->shared[i] ? c->in[0][i] : ops_lane_data(&in[i], (uint32_t)k);
     if (braid_session_create(&device, 1, model, &o, &s, &err) == BRAID_OK) {
-        for (int k = 0; k < COPIES; k++) c->expected[k] = braid_session_run(s, 1, c->in[k], n_in, c->alone[k], c->n_out, &err);
+        for (int k = 0; k < COPIES; k++)
+            c->expected[k] = braid_session_run(s, 1, c->in[k], n_in, c->alone[k], c->n_out, &err);
         braid_session_stats(s, &stats);
         if (!ops_copies_cases++) atexit(ops_copies_tell);
         copies_run(c, device, draw >> 41 & 1);

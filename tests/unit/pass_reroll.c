@@ -16,7 +16,9 @@
 
 /* ------------------------------------------------------------------------------------------- what a graph computes */
 
-static uint64_t mix(uint64_t h, uint64_t x) { return hash_bytes(h, &x, sizeof x); }
+static uint64_t mix(uint64_t h, uint64_t x) {
+    return hash_bytes(h, &x, sizeof x);
+}
 
 static int by_number(const void *x, const void *y) {
     uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
@@ -74,9 +76,11 @@ static result roll(const graph *g, arena *memory, bool any, const char *what) {
     if (before.outputs != after.outputs) fail_msg("%s: the unrolled graph computes something else", what);
     if (before.n_nodes != after.n_nodes || memcmp(before.nodes, after.nodes, (size_t)before.n_nodes * 8) != 0)
         fail_msg("%s: the unrolled graph has other nodes", what);
-    for (int32_t i = 0; i < r.report.n_notes && getenv("REROLL_NOTES"); i++) print_message("%s: %s\n", what, r.report.notes[i]);
+    for (int32_t i = 0; i < r.report.n_notes && getenv("REROLL_NOTES"); i++)
+        print_message("%s: %s\n", what, r.report.notes[i]);
     for (int32_t i = 0; i < r.report.n_bundles; i++) {
-        if (getenv("REROLL_NOTES")) print_message("%s: bundle %d x %d\n", what, r.report.bundles[i].copies, r.report.bundles[i].nodes);
+        if (getenv("REROLL_NOTES"))
+            print_message("%s: bundle %d x %d\n", what, r.report.bundles[i].copies, r.report.bundles[i].nodes);
         r.copied += r.report.bundles[i].copies * r.report.bundles[i].nodes;
         if (r.report.bundles[i].copies > r.most) r.most = r.report.bundles[i].copies;
     }
@@ -108,9 +112,21 @@ static const struct disguise {
     {"split, concat", {.copies = 12, .inputs = INPUTS_SPLIT, .outputs = OUTPUTS_CONCAT}, 1, 12, 2},
     {"prefix, suffix", {.copies = 12, .inputs = INPUTS_PREFIX, .outputs = OUTPUTS_SUFFIX, .shuffle = true}, 1, 12, 4},
     {"half altered", {.copies = 12, .alter = true}, 2, 6, 0},
-    {"half altered, shuffled, own weights", {.copies = 12, .weights = WEIGHTS_OWN, .alter = true, .shuffle = true, .seed = 9}, 2, 6, 0},
+    {"half altered, shuffled, own weights",
+     {.copies = 12, .weights = WEIGHTS_OWN, .alter = true, .shuffle = true, .seed = 9},
+     2,
+     6,
+     0},
     {"half altered between common ends",
-     {.copies = 12, .weights = WEIGHTS_DUPLICATED, .inputs = INPUTS_PREFIX, .outputs = OUTPUTS_SUFFIX, .alter = true, .shuffle = true}, 2, 6, 4},
+     {.copies = 12,
+      .weights = WEIGHTS_DUPLICATED,
+      .inputs = INPUTS_PREFIX,
+      .outputs = OUTPUTS_SUFFIX,
+      .alter = true,
+      .shuffle = true},
+     2,
+     6,
+     4},
     {"another reader in one copy", {.copies = 12, .tail = true}, 1, 12, 1},
     {"random body", {.copies = 12, .weights = WEIGHTS_OWN, .body = 40, .shuffle = true, .seed = 5}, 1, 12, 0},
 };
@@ -128,7 +144,9 @@ static void every_disguise(void **state) {
             fail_msg("%s: %d bundles of up to %d copies, %d nodes left; expected %d of %d, %d", d->name,
                      r.report.n_bundles, r.most, g->n_nodes - r.copied, d->bundles, d->most, d->nodes);
         const reroll_bundle *b = &r.report.bundles[0];
-        assert_int_equal(b->stacked, d->s.weights == WEIGHTS_ONE_ELEMENT ? 1 : d->s.weights == WEIGHTS_OWN ? b->stacked : 0);
+        assert_int_equal(b->stacked, d->s.weights == WEIGHTS_ONE_ELEMENT ? 1
+                                     : d->s.weights == WEIGHTS_OWN       ? b->stacked
+                                                                         : 0);
         if (d->s.weights == WEIGHTS_OWN) assert_true(b->stacked > 0);
         arena_free(memory);
     }
@@ -149,10 +167,16 @@ static void random_clones(void **state) {
     for (uint64_t seed = 1; seed <= 150; seed++) {
         uint64_t x = seed;
         for (int i = 0; i < 4; i++) clone_next(&x);
-        clone_spec s = {.copies = 2 + (int)(clone_next(&x) % 11), .weights = (clone_weights)(clone_next(&x) % 4),
-                        .inputs = (clone_inputs)(clone_next(&x) % 5), .outputs = (clone_outputs)(clone_next(&x) % 3),
-                        .shuffle = clone_next(&x) % 2, .alter = clone_next(&x) % 2, .uneven = clone_next(&x) % 4 == 0,
-                        .tail = clone_next(&x) % 4 == 0, .body = 3 + (int)(clone_next(&x) % 60), .seed = seed};
+        clone_spec s = {.copies = 2 + (int)(clone_next(&x) % 11),
+                        .weights = (clone_weights)(clone_next(&x) % 4),
+                        .inputs = (clone_inputs)(clone_next(&x) % 5),
+                        .outputs = (clone_outputs)(clone_next(&x) % 3),
+                        .shuffle = clone_next(&x) % 2,
+                        .alter = clone_next(&x) % 2,
+                        .uneven = clone_next(&x) % 4 == 0,
+                        .tail = clone_next(&x) % 4 == 0,
+                        .body = 3 + (int)(clone_next(&x) % 60),
+                        .seed = seed};
         char what[64];
         snprintf(what, sizeof what, "random clones, seed %d", (int)seed);
         arena *memory = arena_new();
@@ -168,7 +192,8 @@ static void random_clones(void **state) {
 static bool same_meaning(const graph *a, const graph *b, arena *memory) {
     uint64_t *x, *y;
     braid_error err = {0};
-    if (pass_meaning(a, memory, &x, &err) != BRAID_OK || pass_meaning(b, memory, &y, &err) != BRAID_OK) fail_msg("%s", err.message);
+    if (pass_meaning(a, memory, &x, &err) != BRAID_OK || pass_meaning(b, memory, &y, &err) != BRAID_OK)
+        fail_msg("%s", err.message);
     return memcmp(x, y, (size_t)a->n_outputs * sizeof *x) == 0;
 }
 
@@ -199,8 +224,12 @@ static void faults_are_noticed(void **state) {
     int tried = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         arena *memory = arena_new();
-        clone_spec s = {.copies = 6, .weights = WEIGHTS_OWN, .inputs = (clone_inputs)(seed % 2 ? INPUTS_OWN : INPUTS_SPLIT),
-                        .alter = seed % 3 == 0, .body = 5 + (int)seed % 20, .seed = seed};
+        clone_spec s = {.copies = 6,
+                        .weights = WEIGHTS_OWN,
+                        .inputs = (clone_inputs)(seed % 2 ? INPUTS_OWN : INPUTS_SPLIT),
+                        .alter = seed % 3 == 0,
+                        .body = 5 + (int)seed % 20,
+                        .seed = seed};
         braid_error err = {0};
         graph *g = clone_graph(memory, &s, &err), *rolled;
         assert_int_equal(pass_run("reroll_any", g, memory, NULL, &rolled, &err), BRAID_OK);
@@ -212,7 +241,8 @@ static void faults_are_noticed(void **state) {
             saved.out = arena_copy(memory, saved.out, (size_t)saved.n_out * sizeof *saved.out);
             if (mutate(rolled, rolled->nodes[i], &x)) {
                 tried++;
-                if (same_meaning(g, rolled, memory)) fail_msg("seed %d: %s changed, nothing noticed", (int)seed, saved.type);
+                if (same_meaning(g, rolled, memory))
+                    fail_msg("seed %d: %s changed, nothing noticed", (int)seed, saved.type);
             }
             *rolled->nodes[i] = saved;
         }
@@ -245,7 +275,9 @@ static int32_t op_node(builder *b, const char *type, int n_in, const int32_t *in
     return n->out[0];
 }
 
-static int32_t scalar(builder *b, float x) { return graph_constant_scalar(b->g, "", BRAID_FLOAT32, (double)x); }
+static int32_t scalar(builder *b, float x) {
+    return graph_constant_scalar(b->g, "", BRAID_FLOAT32, (double)x);
+}
 
 static void outputs(builder *b, int n, const int32_t *values) {
     b->g->n_outputs = n;
@@ -256,7 +288,8 @@ static void outputs(builder *b, int n, const int32_t *values) {
 
 static result roll_built(builder *b, const char *what, double limit_s) {
     braid_error err = {0};
-    if (graph_sort(b->g, &err) != BRAID_OK || graph_infer(b->g, &err) != BRAID_OK) fail_msg("%s: %s", what, err.message);
+    if (graph_sort(b->g, &err) != BRAID_OK || graph_infer(b->g, &err) != BRAID_OK)
+        fail_msg("%s: %s", what, err.message);
     uint64_t start = clock_ns();
     graph *ignored;
     if (pass_run("reroll", b->g, b->memory, NULL, &ignored, &err) != BRAID_OK) fail_msg("%s: %s", what, err.message);
@@ -408,10 +441,10 @@ static void speed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_disguise), cmocka_unit_test(uneven_copies),    cmocka_unit_test(random_clones),
-        cmocka_unit_test(many_equal_nodes), cmocka_unit_test(deep_chains),    cmocka_unit_test(trees),
-        cmocka_unit_test(random_dag),     cmocka_unit_test(cycles),           cmocka_unit_test(private_differences),
-        cmocka_unit_test(random_operators), cmocka_unit_test(speed),          cmocka_unit_test(faults_are_noticed),
+        cmocka_unit_test(every_disguise),   cmocka_unit_test(uneven_copies), cmocka_unit_test(random_clones),
+        cmocka_unit_test(many_equal_nodes), cmocka_unit_test(deep_chains),   cmocka_unit_test(trees),
+        cmocka_unit_test(random_dag),       cmocka_unit_test(cycles),        cmocka_unit_test(private_differences),
+        cmocka_unit_test(random_operators), cmocka_unit_test(speed),         cmocka_unit_test(faults_are_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,14 +11,18 @@
 #include <stdio.h>
 
 #include "clones.h"
-#include "plan_graphs.h"
 #include "pass/pass.h"
 #include "plan/plan.h"
+#include "plan_graphs.h"
 
 enum { LANES = 3, SEEDS = 24 };
 
-static const device_traits device = {.subgroup = 8, .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535,
-                                     .cores = 2, .max_buffer = 1u << 30};
+static const device_traits device = {.subgroup = 8,
+                                     .shared_bytes = 32768,
+                                     .max_invocations = 1024,
+                                     .max_groups = 65535,
+                                     .cores = 2,
+                                     .max_buffer = 1u << 30};
 
 typedef struct fixture {
     arena *memory;
@@ -34,16 +38,23 @@ static void encode(plan *p) {
 
 static fixture make(uint64_t seed) {
     fixture f = {.memory = arena_new()};
-    clone_spec s = {.copies = 3 + (int)(seed % 6), .weights = (clone_weights)(seed % 4), .inputs = (clone_inputs)(seed % 5),
-                    .outputs = (clone_outputs)(seed % 3), .shuffle = seed % 2, .alter = seed % 5 == 4,
-                    .body = seed % 4 ? 4 + (int)seed : 0, .seed = seed};
+    clone_spec s = {.copies = 3 + (int)(seed % 6),
+                    .weights = (clone_weights)(seed % 4),
+                    .inputs = (clone_inputs)(seed % 5),
+                    .outputs = (clone_outputs)(seed % 3),
+                    .shuffle = seed % 2,
+                    .alter = seed % 5 == 4,
+                    .body = seed % 4 ? 4 + (int)seed : 0,
+                    .seed = seed};
     braid_error err = {0};
     graph *g = clone_graph(f.memory, &s, &err);
     pass_options passes = {0};
     bool *joinable = arena_array(f.memory, (size_t)s.copies + 1, sizeof *joinable);
     for (int i = 0; i < s.copies; i++) joinable[i] = seed % 3 != 0;
-    plan_options options = {.device = &device, .lanes = LANES, .joinable = joinable, .redzone = seed % 7 == 0, .shuffle = seed % 2};
-    if (!g || pass_run("prune", g, f.memory, NULL, &g, &err) != BRAID_OK || pass_run("reroll_any", g, f.memory, &passes, &g, &err) != BRAID_OK ||
+    plan_options options = {
+        .device = &device, .lanes = LANES, .joinable = joinable, .redzone = seed % 7 == 0, .shuffle = seed % 2};
+    if (!g || pass_run("prune", g, f.memory, NULL, &g, &err) != BRAID_OK ||
+        pass_run("reroll_any", g, f.memory, &passes, &g, &err) != BRAID_OK ||
         pass_run("fuse", g, f.memory, &passes, &g, &err) != BRAID_OK ||
         plan_new(g, f.memory, &options, &f.p, &err) != BRAID_OK)
         fail_msg("%s", err.message);
@@ -93,7 +104,9 @@ static void wrong_operands(void **state) {
                         if (how == 2) wrong.base += saved.copy_stride ? saved.copy_stride : 16;
                         if (how == 3) wrong.lane_stride += 16;
                         memcpy(at, &wrong, sizeof wrong);
-                        if (accepted(f.p)) fail_msg("seed %d, kernel %s, operand %d: fault %d is not noticed", (int)seed, s->kernel, i, how);
+                        if (accepted(f.p))
+                            fail_msg("seed %d, kernel %s, operand %d: fault %d is not noticed", (int)seed, s->kernel, i,
+                                     how);
                         tried++;
                     }
                     memcpy(at, &saved, sizeof saved);
