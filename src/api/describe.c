@@ -19,8 +19,7 @@ static void describe_lanes(const segment *seg, const step *s, text *t) {
     if (seg->bucket == 1) return;
     if (s->once) text_add(t, ": once, nothing that differs between lanes reaches it");
     else if (s->folded) text_add(t, ": folded, all lanes as one problem");
-    else if (s->apart) text_add(t, ": lane grid, %s", s->apart);
-    else text_add(t, ": lane grid");
+    else text_add(t, ": lane grid, %s", s->apart ? s->apart : "its kernel does not fold");
 }
 
 static void describe_steps(const segment *seg, text *t) {
