@@ -6,7 +6,7 @@
  */
 #include "api/session.h"
 
-enum { IO_ALIGN = 256 };
+enum { IO_ALIGN = 256, ERROR_WORDS = 64 };
 
 /* ------------------------------------------------------------------------------------------------- memory */
 
@@ -383,17 +383,19 @@ static void name_fault(const segment *seg, uint32_t word, braid_error *err) {
     error_set(err, BRAID_INDEX, "%s: an index is out of range", node_title(&n, title));
 }
 
+/* The words may lie behind a bus, where each read alone takes a microsecond: they are fetched many at a time. */
 static braid_status check_errors(braid_session *s, const segment *seg, braid_error *err) {
-    uint32_t of_all = error_words(seg)[s->lanes];
+    uint32_t words[ERROR_WORDS], of_all = error_words(seg)[s->lanes];
     if (of_all != UINT32_MAX) {
         name_fault(seg, of_all, err);
         return BRAID_INDEX;
     }
     for (uint32_t lane = 0; lane < s->lanes; lane++) {
-        uint32_t failed = error_words(seg)[lane];
-        if (failed == UINT32_MAX) continue;
+        uint32_t at = lane % ERROR_WORDS, left = s->lanes - lane;
+        if (at == 0) memcpy(words, error_words(seg) + lane, (left < ERROR_WORDS ? left : ERROR_WORDS) * sizeof *words);
+        if (words[at] == UINT32_MAX) continue;
         braid_error why = {0};
-        name_fault(seg, failed, &why);
+        name_fault(seg, words[at], &why);
         TRY(lane_fail(s, lane, &why, err));
     }
     return BRAID_OK;
