@@ -14,7 +14,7 @@ static const segment *largest(const stage *st) {
     return best;
 }
 
-/* Plans it again under a budget, in the memory of the plan there is, as constants that are loaded for it stay loaded. */
+/* Plans it again under a budget, in the memory of the plan there is: constants loaded for it stay loaded. */
 static braid_status choose(const braid_session *s, const segment *seg, uint64_t budget, braid_memory_choice *out,
                            braid_error *err) {
     plan_options options = segment_plan_options(s, seg);
@@ -22,8 +22,10 @@ static braid_status choose(const braid_session *s, const segment *seg, uint64_t 
     options.memory_budget = budget;
     TRY(plan_new(seg->g, seg->p->memory, &options, &p, err));
     *out = (braid_memory_choice){.bytes = p->fixed_bytes + p->arena_bytes * seg->bucket,
-                                 .arena_bytes = p->arena_bytes * seg->bucket, .waves = (uint64_t)p->n_waves,
-                                 .dispatches = (uint64_t)p->n_dispatches, .time_ns = (uint64_t)p->time_ns,
+                                 .arena_bytes = p->arena_bytes * seg->bucket,
+                                 .waves = (uint64_t)p->n_waves,
+                                 .dispatches = (uint64_t)p->n_dispatches,
+                                 .time_ns = (uint64_t)p->time_ns,
                                  .in_place = (uint64_t)p->in_place};
     return BRAID_OK;
 }

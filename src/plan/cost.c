@@ -12,7 +12,9 @@ static const struct {
     double barrier, dispatch, bandwidth, rate, least;
 } defaults[2] = {{2000, 160, 4300, 30000, 500}, {8000, 8000, 8, 6, 500}};
 
-static double figure(uint32_t measured, double otherwise) { return measured ? (double)measured : otherwise; }
+static double figure(uint32_t measured, double otherwise) {
+    return measured ? (double)measured : otherwise;
+}
 
 braid_status costs_make(const plan *p, arena *memory, costs *out, braid_error *err) {
     const device_traits *d = p->device;

@@ -5,7 +5,8 @@
  *
  *     |  writers 3 4 (parts of node 7), prior 1  |  writers 5, readers 6 8  |  ...
  *
- *   writers  the step that wrote these bytes last, or the write-only steps of one node, which do not wait for each other
+ *   writers  the step that wrote these bytes last, or the write-only steps of one node, which do not wait for one
+ *            another
  *   prior    what those writers waited for: a further part of the same node waits for it too
  *   readers  since then
  *
@@ -102,7 +103,8 @@ static void wait_for(depend *d, list l, int32_t to) {
 static int32_t add_join(depend *d) {
     if (d->n == d->cap_nodes) {
         int32_t old = d->cap_nodes, capacity = old;
-        if (!room(d, &d->order, old, &capacity, sizeof *d->order) || !room(d, &d->mark, old, &d->cap_nodes, sizeof *d->mark))
+        if (!room(d, &d->order, old, &capacity, sizeof *d->order) ||
+            !room(d, &d->mark, old, &d->cap_nodes, sizeof *d->mark))
             return NONE;
         for (int32_t i = old; i < d->cap_nodes; i++) d->mark[i] = NONE;
     }
@@ -131,8 +133,10 @@ static int32_t segment_find(const history *h, uint64_t at) {
     int32_t low = 0, high = h->n;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (h->at[middle].end <= at) low = middle + 1;
-        else high = middle;
+        if (h->at[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -260,9 +264,12 @@ static void touch(depend *d, int32_t step_id, const step_operand *o) {
     } else {
         end += stride * (s->copies - 1);
     }
-    if (o->access == ACCESS_WRITE) write_part(d, h, begin, end, step_id, d->p->steps[step_id]->node);
-    else if (o->access & ACCESS_WRITE) write_range(d, h, begin, end, step_id, NONE);
-    else read_range(d, h, begin, end, step_id);
+    if (o->access == ACCESS_WRITE)
+        write_part(d, h, begin, end, step_id, d->p->steps[step_id]->node);
+    else if (o->access & ACCESS_WRITE)
+        write_range(d, h, begin, end, step_id, NONE);
+    else
+        read_range(d, h, begin, end, step_id);
 }
 
 /* -------------------------------------------------------------------------------------------------- result */
@@ -280,8 +287,8 @@ static braid_status collect(const depend *d, links *out, braid_error *err) {
     return BRAID_OK;
 }
 
-/* Storages of several copies that no step of one copy writes. (Where single steps write the copies of a Stack one by one,
-   ranges are those of all copies together.) */
+/* Storages of several copies that no step of one copy writes. (Where single steps write the copies of a Stack one by
+   one, ranges are those of all copies together.) */
 static void find_whole(depend *d) {
     const plan *p = d->p;
     for (int32_t i = 0; i < p->n_storages; i++) d->whole[i] = p->storages[i].alias == i && p->storages[i].copies > 1;

@@ -2,9 +2,9 @@
  * inplace.c: elementwise results that take their operand's bytes.
  *
  * A step that reads element i of an operand only where it writes element i of its result (step_operand.dense) may do so
- * in the operand's own bytes, when nobody else reads these: the step would be the last to touch them in any schedule, so
- * no dependency is added. Both storages become one, the result's. Done when memory is short: it costs no time, but what is
- * in place can share no bytes with others in between.
+ * in the operand's own bytes, when nobody else reads these: the step would be the last to touch them in any schedule,
+ * so no dependency is added. Both storages become one, the result's. Done when memory is short: it costs no time, but
+ * what is in place can share no bytes with others in between.
  */
 #include "plan/plan.h"
 
@@ -24,7 +24,8 @@ static use *list_uses(const plan *p) {
             bool counted = false;
             for (int j = 0; j < k; j++) {
                 const step_operand *other = &p->steps[i]->operands[j];
-                counted = counted || (plan_root(p, other->storage) == plan_root(p, o->storage) && other->access & ACCESS_READ);
+                counted = counted ||
+                          (plan_root(p, other->storage) == plan_root(p, o->storage) && other->access & ACCESS_READ);
             }
             if (u->first < 0) u->first = i;
             u->last = i;
@@ -36,8 +37,8 @@ static use *list_uses(const plan *p) {
 /* The operand is the whole of a storage that owns its bytes. */
 static bool whole(const plan *p, const step *s, const step_operand *o) {
     const storage *st = &p->storages[plan_root(p, o->storage)];
-    return plan_offset(p, o->storage) == 0 && o->offset == 0 && o->bytes == st->one && st->copies == (int32_t)s->copies &&
-           plan_operand_stride(p, s, o) == (s->copies > 1 ? st->copy_stride : 0);
+    return plan_offset(p, o->storage) == 0 && o->offset == 0 && o->bytes == st->one &&
+           st->copies == (int32_t)s->copies && plan_operand_stride(p, s, o) == (s->copies > 1 ? st->copy_stride : 0);
 }
 
 static bool fits(const plan *p, const use *uses, int32_t id, const step_operand *from, const step_operand *to) {
@@ -45,8 +46,10 @@ static bool fits(const plan *p, const use *uses, int32_t id, const step_operand 
     int32_t a = plan_root(p, from->storage), b = plan_root(p, to->storage);
     const storage *x = &p->storages[a], *y = &p->storages[b];
     if (a == b || !from->dense || from->access != ACCESS_READ || to->access != ACCESS_WRITE) return false;
-    if (x->kind != STORAGE_ARENA || (y->kind != STORAGE_ARENA && y->kind != STORAGE_OUTPUT) || x->fixed || y->fixed) return false;
-    if (!whole(p, s, from) || !whole(p, s, to) || x->one != y->one || x->once != y->once || s->once != y->once) return false;
+    if (x->kind != STORAGE_ARENA || (y->kind != STORAGE_ARENA && y->kind != STORAGE_OUTPUT) || x->fixed || y->fixed)
+        return false;
+    if (!whole(p, s, from) || !whole(p, s, to) || x->one != y->one || x->once != y->once || s->once != y->once)
+        return false;
     if (x->stride != y->stride || x->copy_stride != y->copy_stride) return false;
     if (uses[a].readers != 1 || uses[a].last != id || uses[b].first != id) return false;
     for (int k = 0; k < s->n_operands; k++) {
@@ -74,7 +77,7 @@ braid_status plan_in_place(plan *p, int32_t *count, braid_error *err) {
     const use *uses = list_uses(p);
     *count = 0;
     if (!uses) return error_memory(err);
-    /* Forwards: what a step reads and what it makes have not been merged into anything yet, so `uses` holds for them. */
+    /* Forwards: what a step reads and makes has not been merged into anything yet, so `uses` holds for it. */
     for (int32_t i = 0; i < p->n_steps; i++) *count += merge_first(p, uses, i);
     if (*count) plan_shorten(p);
     return BRAID_OK;

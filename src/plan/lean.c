@@ -1,13 +1,15 @@
 /*
  * lean.c: schedules within a limit of bytes.
  *
- * Wave by wave, ready steps are taken while the tensors alive stay below the limit: first those that free more than they
- * make, then those with the longest chain behind them. When none fits, the one that grows memory least goes alone. So a
- * limit delays steps inside their slack, then splits waves, down to one step at a time.
+ * Wave by wave, ready steps are taken while the tensors alive stay below the limit: first those that free more than
+ * they make, then those with the longest chain behind them. When none fits, the one that grows memory least goes alone.
+ * So a limit delays steps inside their slack, then splits waves, down to one step at a time.
  */
 #include "plan/waves.h"
 
 #include <stdlib.h>
+
+enum { WINDOW = 256 };
 
 typedef struct want {
     int32_t step;
@@ -94,8 +96,10 @@ static void release(lean *r, int32_t id) {
         for (int32_t k = after->first[from]; k < after->first[from + 1]; k++) {
             int32_t next = after->before[k];
             if (--r->waiting[next]) continue;
-            if (next < r->s->p->n_steps) r->ready[r->n_ready++].step = next;
-            else r->joins[n++] = next;
+            if (next < r->s->p->n_steps)
+                r->ready[r->n_ready++].step = next;
+            else
+                r->joins[n++] = next;
         }
     }
 }
@@ -103,8 +107,8 @@ static void release(lean *r, int32_t id) {
 /* The wave's steps are done: what nobody needs any more is free. */
 static void end_wave(lean *r, int32_t wave) {
     const plan *p = r->s->p;
-    int32_t kept = 0;
-    for (int32_t i = 0; i < r->n_ready; i++)
+    int32_t kept = r->n_ready > WINDOW ? r->n_ready - WINDOW : 0;
+    for (int32_t i = kept; i < r->n_ready; i++)
         if (r->ready[i].step >= 0) r->ready[kept++] = r->ready[i];
     r->n_ready = kept;
     for (int32_t i = 0; i < r->n_chosen; i++) {
@@ -119,19 +123,20 @@ static void end_wave(lean *r, int32_t wave) {
     r->n_chosen = 0;
 }
 
+/* Looks at those that became ready last, which lead on from what was made last; the others wait. */
 static void make_wave(lean *r) {
-    int32_t least = 0;
-    for (int32_t i = 0; i < r->n_ready; i++) {
+    int32_t first = r->n_ready > WINDOW ? r->n_ready - WINDOW : 0, least = first;
+    for (int32_t i = first; i < r->n_ready; i++) {
         r->ready[i].grows = growth(r, r->ready[i].step);
         if (r->ready[i].grows < r->ready[least].grows) least = i;
     }
     int32_t alone = r->ready[least].step;
-    qsort_r(r->ready, (size_t)r->n_ready, sizeof *r->ready, by_growth, r);
-    for (int32_t i = 0; i < r->n_ready; i++) {
+    qsort_r(r->ready + first, (size_t)(r->n_ready - first), sizeof *r->ready, by_growth, r);
+    for (int32_t i = first; i < r->n_ready; i++) {
         uint64_t more = bytes_made(r, r->ready[i].step);
         if (r->alive <= r->limit && more <= r->limit - r->alive) choose_step(r, i);
     }
-    for (int32_t i = 0; !r->n_chosen; i++)
+    for (int32_t i = first; !r->n_chosen; i++)
         if (r->ready[i].step == alone) choose_step(r, i);
 }
 
@@ -149,10 +154,15 @@ braid_status schedule_lean(const scheduler *s, uint64_t limit, schedule *out, br
     arena *memory = arena_new();
     if (!memory) return error_memory(err);
     size_t n = (size_t)s->l->n + 1, n_storages = (size_t)s->p->n_storages + 1;
-    lean r = {.s = s, .out = out, .limit = limit,
-              .waiting = arena_array(memory, n, sizeof *r.waiting), .left = arena_array(memory, n_storages, sizeof *r.left),
-              .made = arena_array(memory, n_storages, sizeof *r.made), .ready = arena_array(memory, n, sizeof *r.ready),
-              .joins = arena_array(memory, n, sizeof *r.joins), .chosen = arena_array(memory, n, sizeof *r.chosen)};
+    lean r = {.s = s,
+              .out = out,
+              .limit = limit,
+              .waiting = arena_array(memory, n, sizeof *r.waiting),
+              .left = arena_array(memory, n_storages, sizeof *r.left),
+              .made = arena_array(memory, n_storages, sizeof *r.made),
+              .ready = arena_array(memory, n, sizeof *r.ready),
+              .joins = arena_array(memory, n, sizeof *r.joins),
+              .chosen = arena_array(memory, n, sizeof *r.chosen)};
     bool ok = r.waiting && r.left && r.made && r.ready && r.joins && r.chosen;
     out->n_waves = 0;
     if (ok) start(&r);

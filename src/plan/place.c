@@ -6,10 +6,11 @@
  * order instead, as a total order of steps suggests, would put a dependency between steps of one wave.)
  *
  * Greedy first fit in several orders (largest first, longest-lived first, as they come); the best is kept and repaired:
- * the storage that sticks out is placed earlier, and all again. The lower bound is the largest sum of bytes alive in one wave.
+ * the storage that sticks out is placed earlier, and all again. The lower bound is the largest sum of bytes alive in
+ * one wave.
  *
- * Who may be in the way of a storage is found in one of two ways, whichever is cheaper: lists by wave of the short-lived
- * storages placed so far, with the long-lived ones apart, or the list of all of them by offset.
+ * Who may be in the way of a storage is found in one of two ways, whichever is cheaper: lists by wave of the
+ * short-lived storages placed so far, with the long-lived ones apart, or the list of all of them by offset.
  */
 #include "plan/plan.h"
 
@@ -31,8 +32,8 @@ typedef struct placement {
     cell *cells;
     int32_t n_cells, *by_wave, *count; /* by wave: first cell and number of short-lived storages alive, placed */
     int32_t *longer, n_longer;         /* the others that are placed */
-    int32_t *found, *mark;             /* those in the way of the current one; mark: by storage, 1 + item that found it */
-    uint64_t *offsets;                 /* by storage */
+    int32_t *found, *mark; /* those in the way of the current one; mark: by storage, 1 + item that found it */
+    uint64_t *offsets;     /* by storage */
     uint32_t *blocks;
     uint64_t *block_bytes;
     int32_t n_blocks;
@@ -68,7 +69,8 @@ static int by_area(const void *x, const void *y, void *user) {
 static int by_peak(const void *x, const void *y, void *user) {
     const plan *p = user;
     const storage *a = &p->storages[*(const int32_t *)x], *b = &p->storages[*(const int32_t *)y];
-    bool at_a = a->first <= p->peak_wave && a->last >= p->peak_wave, at_b = b->first <= p->peak_wave && b->last >= p->peak_wave;
+    bool at_a = a->first <= p->peak_wave && a->last >= p->peak_wave,
+         at_b = b->first <= p->peak_wave && b->last >= p->peak_wave;
     return at_a != at_b ? (at_a ? -1 : 1) : by_life(x, y, user);
 }
 
@@ -102,7 +104,9 @@ static void sort_placed(placement *r) {
     r->n_sorted = r->done;
 }
 
-static bool short_lived(const storage *s) { return s->last - s->first < LIFE_SHORT; }
+static bool short_lived(const storage *s) {
+    return s->last - s->first < LIFE_SHORT;
+}
 
 /* Storages placed that may be in the way of `item`, by offset, and maybe others. */
 static int32_t find_others(const plan *p, placement *r, int32_t item, const int32_t **out,
@@ -273,8 +277,8 @@ static void move_to(const placement *r, int32_t from, int32_t to, int32_t *items
     items[to] = r->items[from];
 }
 
-/* What sticks out is placed earlier, right behind what stuck out before it, or to the front when it does so again; then,
-   by turns, anything that is alive beside it anywhere. The same plan is always repaired in the same way. */
+/* What sticks out is placed earlier, right behind what stuck out before it, or to the front when it does so again;
+   then, by turns, anything that is alive beside it anywhere. The same plan is always repaired in the same way. */
 static braid_status repair(const plan *p, arena *memory, int32_t *items, int32_t n, placement *best,
                            const plan_options *options, braid_error *err) {
     placement r = *best;
@@ -285,8 +289,10 @@ static braid_status repair(const plan *p, arena *memory, int32_t *items, int32_t
         bool promote = i < TRIES_MOST / 3 || i % 2 == 0;
         if (i > TRIES_MOST / 3 && i % 16 == 0) r = *best;
         int32_t top = furthest(p, &r, options), from = promote ? top : near(p, &r, top, &state), to = 0;
-        if (!promote || i % 8 == 0) to = (int32_t)draw(&state, from + 1);
-        else if (from >= promoted) to = promoted++;
+        if (!promote || i % 8 == 0)
+            to = (int32_t)draw(&state, from + 1);
+        else if (from >= promoted)
+            to = promoted++;
         move_to(&r, from, to, items);
         TRY(place_in_order(p, memory, items, n, &r, options, err));
         if (r.total <= best->total) *best = r;

@@ -3,8 +3,8 @@
  *
  * One pass walks backwards and moves steps to later waves, the next one forwards and to earlier ones; so what limits a
  * step, the waves of those behind it or before it, is final when it is looked at. A step goes where the cost model says
- * that time is saved. Tensors' lives have a price in time as well: twice the bytes times waves of the first schedule are
- * worth a twentieth of its time.
+ * that time is saved. Tensors' lives have a price in time as well: twice the bytes times waves of the first schedule
+ * are worth a twentieth of its time.
  */
 #include "plan/waves.h"
 
@@ -30,13 +30,13 @@ typedef struct pair {
 typedef struct polisher {
     const scheduler *s;
     schedule *now;
-    bool lean; /* tensors must not live longer */
+    bool lean;    /* tensors must not live longer */
     double price; /* of a byte that lives one wave more */
     tally *waves;
     int32_t *next, *previous; /* steps of a wave */
     pair *pairs;
     uint32_t n_pairs, cap_pairs;
-    int32_t *bound;           /* of each node in this pass */
+    int32_t *bound;            /* of each node in this pass */
     int32_t *first, *touching; /* by storage: steps that touch it */
     arena *memory;
     bool failed;
@@ -54,7 +54,9 @@ static int64_t pair_key(const polisher *q, int32_t wave, int32_t id) {
     return (int64_t)wave * q->s->p->n_pipelines + q->s->p->pipeline[id] + 1;
 }
 
-static int32_t sharing(const polisher *q, int32_t wave, int32_t id) { return pair_find(q, pair_key(q, wave, id))->steps; }
+static int32_t sharing(const polisher *q, int32_t wave, int32_t id) {
+    return pair_find(q, pair_key(q, wave, id))->steps;
+}
 
 /* Makes room; pairs without steps are forgotten. */
 static bool pairs_grow(polisher *q) {
@@ -122,8 +124,10 @@ static void leave(polisher *q, int32_t id) {
     t->dispatches -= --pair_find(q, pair_key(q, wave, id))->steps == 0;
     t->steps--;
     t->work -= c->work[id];
-    if (q->previous[id] >= 0) q->next[q->previous[id]] = q->next[id];
-    else t->head = q->next[id];
+    if (q->previous[id] >= 0)
+        q->next[q->previous[id]] = q->next[id];
+    else
+        t->head = q->next[id];
     if (q->next[id] >= 0) q->previous[q->next[id]] = q->previous[id];
     for (int i = 0; i < 2; i++) {
         if (c->alone[id] < t->top[i] || c->alone[id] > t->top[i] || --t->n_top[i]) continue;
@@ -168,7 +172,8 @@ static braid_status list_touching(polisher *q, braid_error *err) {
     q->touching = arena_array(q->memory, (size_t)n + 1, sizeof *q->touching);
     if (!q->first || !q->touching) return error_memory(err);
     for (int32_t i = 0; i < p->n_steps; i++)
-        for (int k = 0; k < p->steps[i]->n_operands; k++) q->first[plan_root(p, p->steps[i]->operands[k].storage) + 2]++;
+        for (int k = 0; k < p->steps[i]->n_operands; k++)
+            q->first[plan_root(p, p->steps[i]->operands[k].storage) + 2]++;
     for (int32_t i = 2; i <= p->n_storages; i++) q->first[i] += q->first[i - 1];
     for (int32_t i = 0; i < p->n_steps; i++)
         for (int k = 0; k < p->steps[i]->n_operands; k++)
@@ -286,8 +291,10 @@ static braid_status polish_with(polisher *q, braid_error *err) {
     for (int32_t w = 0; w < q->now->n_waves && !q->failed; w++) time += time_now(q, w);
     q->price = lives > 0 ? time / 20 / lives : 0;
     for (int i = 0; i < PASSES && !q->failed; i++) {
-        if (i % 2 == 0) pass_back(q);
-        else pass_forth(q);
+        if (i % 2 == 0)
+            pass_back(q);
+        else
+            pass_forth(q);
     }
     return q->failed ? error_memory(err) : BRAID_OK;
 }

@@ -3,8 +3,9 @@
  *
  * Candidates are made and rated by the cost model; the fastest that keeps to the memory limits wins:
  *   as soon as possible   every step in the wave behind the last one it waits for: the fewest waves, wide at the start
- *   by critical path      wave by wave, for the least number of waves and some more: steps that can wait no longer set the
- *                         wave's length; ready steps that fit beside them go along, longer ones wait for a longer wave
+ *   by critical path      wave by wave, for the least number of waves and some more: steps that can wait no longer set
+ *                         the wave's length; ready steps that fit beside them go along, longer ones wait for a longer
+ *                         wave
  *   polished              these after moves of single steps within their slack: to where they merge, fill a wave, or
  *                         shorten the lives of tensors (polish.c)
  *   lean                  where these need more than the budget: steps run while their tensors fit (lean.c)
@@ -23,7 +24,8 @@ enum {
 /* The edges the other way round, and how many waves must follow each node. */
 static braid_status turn_round(const links *l, arena *memory, links *out, braid_error *err) {
     int32_t n_edges = l->first[l->n];
-    *out = (links){.n = l->n, .order = l->order,
+    *out = (links){.n = l->n,
+                   .order = l->order,
                    .first = arena_array(memory, (size_t)l->n + 3, sizeof *out->first),
                    .before = arena_array(memory, (size_t)n_edges + 1, sizeof *out->before)};
     if (!out->first || !out->before) return error_memory(err);
@@ -98,10 +100,10 @@ typedef struct lister {
     const scheduler *s;
     schedule *out;
     heap ready;
-    int32_t *waiting;         /* of each node: how many it still waits for */
-    int32_t *due, *next_due;  /* by wave: steps that can wait no longer, as lists */
-    int32_t *done, n_done;    /* of the wave being made */
-    int32_t *joins;           /* a stack */
+    int32_t *waiting;        /* of each node: how many it still waits for */
+    int32_t *due, *next_due; /* by wave: steps that can wait no longer, as lists */
+    int32_t *done, n_done;   /* of the wave being made */
+    int32_t *joins;          /* a stack */
 } lister;
 
 /* What waited for this step alone becomes ready; a join at once lets go of what waits for it. */
@@ -113,8 +115,10 @@ static void release(lister *r, int32_t id) {
         for (int32_t k = after->first[from]; k < after->first[from + 1]; k++) {
             int32_t next = after->before[k];
             if (--r->waiting[next]) continue;
-            if (next < r->s->p->n_steps) heap_push(&r->ready, next);
-            else r->joins[n++] = next;
+            if (next < r->s->p->n_steps)
+                heap_push(&r->ready, next);
+            else
+                r->joins[n++] = next;
         }
     }
 }
@@ -151,9 +155,13 @@ static braid_status by_critical_path(const scheduler *s, int32_t n_waves, schedu
     arena *memory = arena_new();
     if (!memory) return error_memory(err);
     size_t n = (size_t)s->l->n + 1;
-    lister r = {.s = s, .out = out, .ready = {arena_array(memory, n, sizeof(int32_t)), 0, s->costs->alone},
-                .waiting = arena_array(memory, n, sizeof(int32_t)), .next_due = arena_array(memory, n, sizeof(int32_t)),
-                .done = arena_array(memory, n, sizeof(int32_t)), .joins = arena_array(memory, n, sizeof(int32_t)),
+    lister r = {.s = s,
+                .out = out,
+                .ready = {arena_array(memory, n, sizeof(int32_t)), 0, s->costs->alone},
+                .waiting = arena_array(memory, n, sizeof(int32_t)),
+                .next_due = arena_array(memory, n, sizeof(int32_t)),
+                .done = arena_array(memory, n, sizeof(int32_t)),
+                .joins = arena_array(memory, n, sizeof(int32_t)),
                 .due = arena_array(memory, (size_t)n_waves + 1, sizeof(int32_t))};
     bool ok = r.ready.at && r.waiting && r.next_due && r.done && r.joins && r.due;
     out->n_waves = n_waves;

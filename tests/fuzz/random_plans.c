@@ -3,7 +3,7 @@
  *
  *     random_plans [--seed S] [--count N] [--device NAME] [--seconds N]
  *
- * Each graph, partly made of equal branches, runs one node a wave without re-rolling; then with waves, merging and
+ * Each graph runs one node a wave without re-rolling; then with waves, merging and
  * re-rolling, under random memory budgets down to the least, reversed within waves, with memory poisoned. Every plan is
  * verified. `--seconds` ends a long run; seeds go on from S.
  */
@@ -15,9 +15,7 @@
 
 enum { OUT_MAX = 2048 };
 
-static struct {
-    unsigned graphs, nodes, steps, rolled, plans, refused, failed;
-} total;
+static struct { unsigned graphs, nodes, steps, rolled, plans, refused, failed; } total;
 
 static braid_device *device;
 
@@ -35,8 +33,10 @@ static braid_model *make_model(uint64_t seed, arena **memory) {
 
 static void fill(plan_draw *r, const tensor_type *t, void *data, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        if (t->type == BRAID_INT64) element_set_i64(t->type, data, i, plan_random(r, 4));
-        else element_set_f64(t->type, data, i, (double)plan_random(r, 2000) / 1000 - 1);
+        if (t->type == BRAID_INT64)
+            element_set_i64(t->type, data, i, plan_random(r, 4));
+        else
+            element_set_f64(t->type, data, i, (double)plan_random(r, 2000) / 1000 - 1);
     }
 }
 
@@ -48,7 +48,10 @@ static size_t make_inputs(const graph *g, uint64_t seed, arena *memory, braid_te
         int64_t count = 0;
         tensor_type_bytes(&v->type, &bytes);
         tensor_type_count(&v->type, &count);
-        in[i] = (braid_tensor){.name = v->name, .type = v->type.type, .rank = v->type.rank, .bytes = bytes,
+        in[i] = (braid_tensor){.name = v->name,
+                               .type = v->type.type,
+                               .rank = v->type.rank,
+                               .bytes = bytes,
                                .data = arena_alloc(memory, bytes)};
         memcpy(in[i].dims, v->type.dims, sizeof in[i].dims);
         fill(&r, &v->type, in[i].data, count);
@@ -71,7 +74,10 @@ static bool fault(const trial *t, const char *what, const char *message) {
 }
 
 static braid_session *open_session(const trial *t, braid_schedule schedule, bool no_reroll, braid_error *err) {
-    braid_session_options options = {.size = sizeof options, .verify = true, .schedule = schedule, .no_reroll = no_reroll,
+    braid_session_options options = {.size = sizeof options,
+                                     .verify = true,
+                                     .schedule = schedule,
+                                     .no_reroll = no_reroll,
                                      .no_fuse = t->seed % 4 != 0}; /* fused programs all differ: pipelines take long */
     braid_session *s = NULL;
     if (braid_session_create(&device, 1, t->model, &options, &s, err) != BRAID_OK) return NULL;
@@ -109,7 +115,10 @@ static void plan_bytes(const braid_session *s, uint64_t *fixed, uint64_t *arena_
 static bool run_budget(const trial *t, braid_session *s, uint64_t budget, plan_draw *r, const char *what) {
     braid_error err = {0};
     s->memory_budget = budget;
-    s->test = (session_test){.reroll_any = true, .shuffle = plan_random(r, 2), .poison = true, .poison_byte = plan_random(r, 2) ? 0xff : 0x3c};
+    s->test = (session_test){.reroll_any = true,
+                             .shuffle = plan_random(r, 2),
+                             .poison = true,
+                             .poison_byte = plan_random(r, 2) ? 0xff : 0x3c};
     stage_cache_clear(s, &s->stages);
     free_outputs(t->got, t->n_out);
     braid_status status = braid_session_run(s, 1, t->in, t->n_in, t->got, t->n_out, &err);
@@ -146,9 +155,12 @@ static bool check_graph(uint64_t seed) {
         static const braid_schedule ways[] = {BRAID_SCHEDULE_SERIAL, BRAID_SCHEDULE_DEFAULT, BRAID_SCHEDULE_UNMERGED};
         if (way == 2 && seed % 4) continue;
         braid_session *s = open_session(&t, ways[way], way != 1, &err);
-        if (!s) ok = fault(&t, "session", err.message);
-        else if (way) ok = try_plans(&t, s, &r);
-        else if (braid_session_run(s, 1, t.in, t.n_in, t.wanted, t.n_out, &err) != BRAID_OK) ok = fault(&t, "one by one", err.message);
+        if (!s)
+            ok = fault(&t, "session", err.message);
+        else if (way)
+            ok = try_plans(&t, s, &r);
+        else if (braid_session_run(s, 1, t.in, t.n_in, t.wanted, t.n_out, &err) != BRAID_OK)
+            ok = fault(&t, "one by one", err.message);
         braid_plan_stats stats = {0};
         braid_session_stats(s, &stats);
         total.steps += way ? 0 : (unsigned)stats.steps;
@@ -164,10 +176,14 @@ int main(int argc, char **argv) {
     unsigned long long seed = 1, count = 50, seconds = 0;
     braid_device_options options = {.size = sizeof options};
     for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--count") == 0) count = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--seconds") == 0) seconds = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--device") == 0) options.select = argv[i + 1];
+        if (strcmp(argv[i], "--seed") == 0)
+            seed = strtoull(argv[i + 1], NULL, 0);
+        else if (strcmp(argv[i], "--count") == 0)
+            count = strtoull(argv[i + 1], NULL, 0);
+        else if (strcmp(argv[i], "--seconds") == 0)
+            seconds = strtoull(argv[i + 1], NULL, 0);
+        else if (strcmp(argv[i], "--device") == 0)
+            options.select = argv[i + 1];
     }
     braid_error err = {0};
     if (braid_device_open(&options, &device, &err) != BRAID_OK) {
@@ -175,9 +191,11 @@ int main(int argc, char **argv) {
         return err.status == BRAID_NO_DEVICE ? 77 : 1;
     }
     uint64_t start = clock_ns();
-    for (; count && (!seconds || clock_ns() - start < seconds * 1000000000u); seed++, count--) total.failed += !check_graph(seed);
-    printf("%u graphs, %u nodes, %u steps, %u re-rolled, %u plans (%u refused: over the budget), %u failed; next seed %llu\n", total.graphs,
-           total.nodes, total.steps, total.rolled, total.plans, total.refused, total.failed, seed);
+    for (; count && (!seconds || clock_ns() - start < seconds * 1000000000u); seed++, count--)
+        total.failed += !check_graph(seed);
+    printf("%u graphs, %u nodes, %u steps, %u re-rolled, %u plans (%u refused: over the budget), %u failed; next seed "
+           "%llu\n",
+           total.graphs, total.nodes, total.steps, total.rolled, total.plans, total.refused, total.failed, seed);
     braid_device_close(device);
     return total.failed != 0;
 }

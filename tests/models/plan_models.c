@@ -3,9 +3,9 @@
  *
  *     plan_models MODEL ...     (settings.h)
  *
- * For a GPU and a software device, one lane and 64, with the least memory and without a budget: the plan is proven by the
- * verifier; without a budget its arena stays within a twentieth of the lower bound. Nodes without a kernel leave the graph.
- * A line for each.
+ * For a GPU and a software device, one lane and 64, with the least memory and without a budget: the plan is proven by
+ * the verifier; without a budget its arena stays within a twentieth of the lower bound. Nodes without a kernel leave
+ * the graph. A line for each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,29 @@
 #include "plan/plan.h"
 #include "settings.h"
 
-static const device_traits devices[] = {
-    {.float64 = true, .float16 = true, .int8 = true, .int16 = true, .nan_kept = true, .subgroup = 32,
-     .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535, .cores = 528, .max_buffer = (uint64_t)1 << 40},
-    {.software = true, .float64 = true, .float16 = true, .int8 = true, .int16 = true, .nan_kept = true, .subgroup = 8,
-     .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535, .cores = 2, .max_buffer = (uint64_t)1 << 32}};
+static const device_traits devices[] = {{.float64 = true,
+                                         .float16 = true,
+                                         .int8 = true,
+                                         .int16 = true,
+                                         .nan_kept = true,
+                                         .subgroup = 32,
+                                         .shared_bytes = 49152,
+                                         .max_invocations = 1024,
+                                         .max_groups = 65535,
+                                         .cores = 528,
+                                         .max_buffer = (uint64_t)1 << 40},
+                                        {.software = true,
+                                         .float64 = true,
+                                         .float16 = true,
+                                         .int8 = true,
+                                         .int16 = true,
+                                         .nan_kept = true,
+                                         .subgroup = 8,
+                                         .shared_bytes = 32768,
+                                         .max_invocations = 1024,
+                                         .max_groups = 65535,
+                                         .cores = 2,
+                                         .max_buffer = (uint64_t)1 << 32}};
 
 static bool report(const char *name, const char *what, const braid_error *err) {
     fprintf(stderr, "%s: %s: %s\n", name, what, err->message);
@@ -82,7 +100,8 @@ static bool plan_file(const char *name, graph *g, arena *memory, plan_options op
     if (plan_new(g, memory, &options, &p, err) != BRAID_OK) return report(name, "plan", err);
     if (p->n_host_nodes) {
         g = without(g, memory, p, err);
-        if (!g || plan_new(g, memory, &options, &p, err) != BRAID_OK) return report(name, "without its host nodes", err);
+        if (!g || plan_new(g, memory, &options, &p, err) != BRAID_OK)
+            return report(name, "without its host nodes", err);
     }
     if (p->n_host_nodes) return report(name, "still with host nodes", err);
     uint64_t address = (uint64_t)1 << 44;
@@ -107,8 +126,9 @@ static bool plan_all(const char *name, graph *g, arena *memory, braid_error *err
     for (size_t d = 0; d < COUNT_OF(devices); d++)
         for (uint32_t lanes = 1; lanes <= 64; lanes *= 64)
             for (uint64_t budget = 0; budget < 2; budget++)
-                ok = plan_file(name, g, memory, (plan_options){.device = &devices[d], .lanes = lanes, .memory_budget = budget},
-                               err) && ok;
+                ok = plan_file(name, g, memory,
+                               (plan_options){.device = &devices[d], .lanes = lanes, .memory_budget = budget}, err) &&
+                     ok;
     return ok;
 }
 
@@ -122,9 +142,12 @@ static bool check_file(const settings *s) {
     if (file_open(s->model, &bytes, &err) != BRAID_OK) return report(s->model, "open", &err);
     bool ok = onnx_read(bytes, &(onnx_options){0}, memory, &m, &files, &n_files, &err) == BRAID_OK;
     graph *g = ok ? prepare(s, m->g, memory, &err) : NULL;
-    if (!g) ok = report(name, "load", &err);
-    else if (all_static(g)) ok = plan_all(name, g, memory, &err);
-    else printf("%-32s shapes depend on data\n", name);
+    if (!g)
+        ok = report(name, "load", &err);
+    else if (all_static(g))
+        ok = plan_all(name, g, memory, &err);
+    else
+        printf("%-32s shapes depend on data\n", name);
     for (size_t i = 0; i < n_files; i++) file_unref(files[i]);
     file_unref(bytes);
     arena_free(memory);

@@ -1,6 +1,6 @@
 /*
- * plans.c: whole models under every plan: not a bit changes without re-rolling, without merging, one step after the other,
- * and under smaller and smaller memory budgets, down to the least, with memory poisoned.
+ * plans.c: whole models under every plan: not a bit changes without re-rolling, without merging, one step after the
+ * other, and under smaller and smaller memory budgets, down to the least, with memory poisoned.
  *
  *     model_plans MODEL ...     (settings.h)
  *
@@ -36,9 +36,12 @@ static bool draw_input(trial *t, const braid_port *p, braid_tensor *in) {
     if (!type_span(p->type, count, &in->bytes) || !(in->data = calloc(in->bytes + 16, 1))) return false;
     for (int64_t i = 0; i < count; i++) {
         double u = uniform(t);
-        if (p->type == BRAID_BOOL) element_set_i64(p->type, in->data, i, u < 0.5);
-        else if (type_is_float(p->type)) element_set_f64(p->type, in->data, i, t->s->low + (t->s->high - t->s->low) * u);
-        else element_set_i64(p->type, in->data, i, (int64_t)((double)(t->s->ints + 1) * u));
+        if (p->type == BRAID_BOOL)
+            element_set_i64(p->type, in->data, i, u < 0.5);
+        else if (type_is_float(p->type))
+            element_set_f64(p->type, in->data, i, t->s->low + (t->s->high - t->s->low) * u);
+        else
+            element_set_i64(p->type, in->data, i, (int64_t)((double)(t->s->ints + 1) * u));
     }
     return true;
 }
@@ -50,7 +53,8 @@ typedef struct way {
 } way;
 
 /* *fixed and *arena_bytes, which may be NULL, grow to the largest of any plan. */
-static braid_status run(trial *t, const way *w, uint64_t budget, braid_tensor *out, uint64_t *fixed, uint64_t *arena_bytes) {
+static braid_status run(trial *t, const way *w, uint64_t budget, braid_tensor *out, uint64_t *fixed,
+                        uint64_t *arena_bytes) {
     braid_session *s;
     braid_session_options o = w->options;
     o.size = sizeof o;
@@ -78,8 +82,9 @@ static braid_status run(trial *t, const way *w, uint64_t budget, braid_tensor *o
 
 static bool same(trial *t, const char *what) {
     for (size_t i = 0; i < t->n_out; i++) {
-        bool equal = t->wanted[i].bytes == t->got[i].bytes &&
-                     (t->wanted[i].type == BRAID_STRING || memcmp(t->wanted[i].data, t->got[i].data, t->got[i].bytes) == 0);
+        bool equal =
+            t->wanted[i].bytes == t->got[i].bytes &&
+            (t->wanted[i].type == BRAID_STRING || memcmp(t->wanted[i].data, t->got[i].data, t->got[i].bytes) == 0);
         braid_tensor_free(&t->got[i]);
         if (!equal) printf(" %s: output %zu differs", what, i);
         if (!equal) return false;
@@ -123,7 +128,8 @@ static int run_model(trial *t) {
     t->n_out = braid_model_output_count(t->model);
     bool good = t->n_in <= PORTS && t->n_out <= PORTS;
     for (size_t i = 0; i < t->n_in && good; i++) good = draw_input(t, braid_model_input(t->model, i), &t->in[i]);
-    braid_status status = good ? run(t, &(way){.test = {0}}, UINT64_MAX, t->wanted, &fixed, &arena_bytes) : BRAID_ARGUMENT;
+    braid_status status =
+        good ? run(t, &(way){.test = {0}}, UINT64_MAX, t->wanted, &fixed, &arena_bytes) : BRAID_ARGUMENT;
     good = status == BRAID_OK && try_ways(t, arena_bytes) && try_budgets(t, fixed, arena_bytes);
     printf(" %s\n", t->far ? "an arena is far above its bound" : good ? "" : t->err.message);
     for (size_t i = 0; i < t->n_in && i < PORTS; i++) free(t->in[i].data);
@@ -141,7 +147,8 @@ int main(int argc, char **argv) {
     }
     t = (trial){.s = &s, .state = 11};
     braid_device_options options = {.size = sizeof options, .select = s.device};
-    if (braid_device_open(&options, &t.device, &t.err) != BRAID_OK || braid_model_load(s.model, NULL, &m, &t.err) != BRAID_OK) {
+    if (braid_device_open(&options, &t.device, &t.err) != BRAID_OK ||
+        braid_model_load(s.model, NULL, &m, &t.err) != BRAID_OK) {
         fprintf(stderr, "model_plans: %s\n", t.err.message);
         braid_device_close(t.device);
         return t.err.status == BRAID_NO_DEVICE ? 77 : 1;

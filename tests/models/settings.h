@@ -67,21 +67,30 @@ static inline bool read_setting(settings *s, const char *name, char *argument) {
     if (strcmp(name, "--lanes") == 0) return read_lanes(s, argument);
     if (strcmp(name, "--shape") == 0) return read_shape(s, argument);
     if (strcmp(name, "--dim") == 0) return read_dim(s, argument);
-    if (strcmp(name, "--device") == 0) s->device = argument;
-    else if (strcmp(name, "--seconds") == 0) s->seconds = strtod(argument, NULL);
-    else if (strcmp(name, "--low") == 0) s->low = strtod(argument, NULL);
-    else if (strcmp(name, "--high") == 0) s->high = strtod(argument, NULL);
-    else if (strcmp(name, "--ints") == 0) s->ints = strtoll(argument, NULL, 10);
-    else return false;
+    if (strcmp(name, "--device") == 0)
+        s->device = argument;
+    else if (strcmp(name, "--seconds") == 0)
+        s->seconds = strtod(argument, NULL);
+    else if (strcmp(name, "--low") == 0)
+        s->low = strtod(argument, NULL);
+    else if (strcmp(name, "--high") == 0)
+        s->high = strtod(argument, NULL);
+    else if (strcmp(name, "--ints") == 0)
+        s->ints = strtoll(argument, NULL, 10);
+    else
+        return false;
     return true;
 }
 
 static inline bool read_settings(settings *s, int argc, char **argv) {
     *s = (settings){.lanes = {1, 2, 7, 64}, .n_lanes = 4, .seconds = 120, .low = 0, .high = 1, .ints = 1};
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] != '-') s->model = argv[i];
-        else if (i + 1 == argc || !read_setting(s, argv[i], argv[i + 1])) return false;
-        else i++;
+        if (argv[i][0] != '-')
+            s->model = argv[i];
+        else if (i + 1 == argc || !read_setting(s, argv[i], argv[i + 1]))
+            return false;
+        else
+            i++;
     }
     return s->model != NULL;
 }

@@ -24,7 +24,8 @@ static braid_session *session_of(const braid_model *model, uint64_t budget) {
     braid_error err = {0};
     braid_session *session = NULL;
     braid_device *device = ops_device(false);
-    braid_session_options o = {.size = sizeof o, .no_reroll = true, .no_fuse = true, .verify = true, .memory_budget = budget};
+    braid_session_options o = {
+        .size = sizeof o, .no_reroll = true, .no_fuse = true, .verify = true, .memory_budget = budget};
     if (braid_session_create(&device, 1, model, &o, &session, &err) != BRAID_OK) fail_msg("%s", err.message);
     return session;
 }
@@ -34,7 +35,8 @@ static float run(braid_session *s) {
     float y = 0;
     braid_error err = {0};
     for (int i = 0; i < SIDE * SIDE; i++) x[i] = (float)(i % 37) / 37 - 0.4f;
-    braid_tensor in = {.name = "x", .type = BRAID_FLOAT32, .rank = 2, .dims = {SIDE, SIDE}, .data = x, .bytes = sizeof x};
+    braid_tensor in = {
+        .name = "x", .type = BRAID_FLOAT32, .rank = 2, .dims = {SIDE, SIDE}, .data = x, .bytes = sizeof x};
     braid_tensor out = {.data = &y, .bytes = sizeof y};
     if (braid_session_run(s, 1, &in, 1, &out, 1, &err) != BRAID_OK) fail_msg("%s", err.message);
     return y;
@@ -64,7 +66,8 @@ static void choices(void **state) {
     }
     braid_session *none = NULL;
     braid_device *device = ops_device(false);
-    braid_session_options o = {.size = sizeof o, .no_reroll = true, .no_fuse = true, .memory_budget = list[count - 1].bytes / 2};
+    braid_session_options o = {
+        .size = sizeof o, .no_reroll = true, .no_fuse = true, .memory_budget = list[count - 1].bytes / 2};
     assert_int_equal(braid_session_create(&device, 1, model, &o, &none, &err), BRAID_DEVICE_MEMORY);
     braid_session_free(s);
     braid_model_free(model);

@@ -78,7 +78,8 @@ static inline void plan_graph_conv(plan_graph *b, const plan_graph_extras *e, in
 /* Part of a tensor, or more than it. */
 static inline void plan_graph_cut(plan_graph *b, int32_t x, int64_t rows, int64_t cols) {
     if (rows > 2 && plan_random(&b->r, 2)) {
-        int32_t from = graph_constant_ints(b->g, "", 1, (int64_t[]){1}), to = graph_constant_ints(b->g, "", 1, (int64_t[]){rows});
+        int32_t from = graph_constant_ints(b->g, "", 1, (int64_t[]){1}),
+                to = graph_constant_ints(b->g, "", 1, (int64_t[]){rows});
         int32_t axis = graph_constant_ints(b->g, "", 1, (int64_t[]){0});
         plan_graph_keep(b, plan_graph_node(b, "Slice", 4, (int32_t[]){x, from, to, axis}, 1)->out[0], rows - 1, cols);
     } else if (rows < 60) {
@@ -89,7 +90,8 @@ static inline void plan_graph_cut(plan_graph *b, int32_t x, int64_t rows, int64_
 
 /* Operators of one operand that keep or turn the shape, or sum it up. */
 static inline void plan_graph_unary(plan_graph *b, int32_t x, int64_t rows, int64_t cols) {
-    static const char *const names[] = {"Relu", "Neg", "Sigmoid", "Softmax", "Identity", "ReduceSum", "Transpose", "Tanh", "LogSoftmax"};
+    static const char *const names[] = {"Relu",      "Neg",       "Sigmoid", "Softmax",   "Identity",
+                                        "ReduceSum", "Transpose", "Tanh",    "LogSoftmax"};
     const char *type = names[plan_random(&b->r, COUNT_OF(names))];
     bool turned = strcmp(type, "Transpose") == 0, sum = strcmp(type, "ReduceSum") == 0;
     int32_t y = plan_graph_node(b, type, 1, &x, 1)->out[0];
@@ -149,12 +151,12 @@ static inline graph *plan_graph_make(arena *memory, uint64_t seed, int n) {
     b->g->n_inputs = 5;
     for (int i = 0; i < 2; i++) {
         int64_t cols = i ? 4 + 28 * (int64_t)(seed % 5) : 4;
-        plan_graph_keep(b, plan_graph_input(b, i, i ? "x1" : "x0", (tensor_type){BRAID_FLOAT32, 2, {8, cols}}), 8, cols);
+        plan_graph_keep(b, plan_graph_input(b, i, i ? "x1" : "x0", (tensor_type){BRAID_FLOAT32, 2, {8, cols}}), 8,
+                        cols);
     }
-    plan_graph_extras e = {
-        .indices = plan_graph_input(b, 2, "indices", (tensor_type){BRAID_INT64, 2, {4, 4}}),
-        .updates = plan_graph_input(b, 3, "updates", (tensor_type){BRAID_FLOAT32, 2, {4, 4}}),
-        .kernel = plan_graph_input(b, 4, "kernel", (tensor_type){BRAID_FLOAT32, 4, {3, 1, 3, 3}})};
+    plan_graph_extras e = {.indices = plan_graph_input(b, 2, "indices", (tensor_type){BRAID_INT64, 2, {4, 4}}),
+                           .updates = plan_graph_input(b, 3, "updates", (tensor_type){BRAID_FLOAT32, 2, {4, 4}}),
+                           .kernel = plan_graph_input(b, 4, "kernel", (tensor_type){BRAID_FLOAT32, 4, {3, 1, 3, 3}})};
     while (b->g->n_nodes < n) plan_graph_step(b, &e);
     b->g->outputs = arena_array(memory, (size_t)b->n, sizeof *b->g->outputs);
     b->g->output_names = arena_array(memory, (size_t)b->n, sizeof *b->g->output_names);

@@ -1,9 +1,8 @@
 /*
- * plan_mutations.c: single faults in plans of random graphs, every second one re-rolled: waves, offsets, rows, dispatches,
- * copies. What a mutated plan means
- * is found by running it on symbols: every four bytes hold a hash of what made them. A mutation that changes an output in
- * any order within the waves must be refused by the verifier; one that changes none may be refused (it breaks a rule) but
- * moves of a step within its slack must be accepted.
+ * plan_mutations.c: single faults in plans of random graphs, every second one re-rolled: waves, offsets, rows,
+ * dispatches, copies. What a mutated plan means is found by running it on symbols: every four bytes hold a hash of what
+ * made them. A mutation that changes an output in any order within the waves must be refused by the verifier; one that
+ * changes none may be refused (it breaks a rule) but moves of a step within its slack must be accepted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +16,12 @@
 
 enum { LANES = 2, UNIT = 4 };
 
-static const device_traits device = {.subgroup = 32, .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535,
-                                     .cores = 528, .max_buffer = (uint64_t)1 << 32};
+static const device_traits device = {.subgroup = 32,
+                                     .shared_bytes = 49152,
+                                     .max_invocations = 1024,
+                                     .max_groups = 65535,
+                                     .cores = 528,
+                                     .max_buffer = (uint64_t)1 << 32};
 
 /* ------------------------------------------------------------------------------------------------- symbols */
 
@@ -206,9 +209,12 @@ static void count(const char *name, bool same, bool refused) {
     size_t i = 0;
     while (counts[i].name && strcmp(counts[i].name, name) != 0) i++;
     counts[i].name = name;
-    if (!same) counts[i].refused++;
-    else if (refused) counts[i].strict++;
-    else counts[i].harmless++;
+    if (!same)
+        counts[i].refused++;
+    else if (refused)
+        counts[i].strict++;
+    else
+        counts[i].harmless++;
 }
 
 /* by_name: what the run on symbols does not see, such as tiles; every change is one of meaning. */
@@ -230,9 +236,15 @@ static void rebuild(plan *p) {
         for (int32_t i = 0; i < p->n_steps; i++) {
             if (p->wave[i] != wave) continue;
             const step *s = p->steps[i];
-            p->dispatches[n] = (plan_dispatch){.wave = wave, .first_step = n, .n_steps = 1, .tiles = s->tiles,
-                                               .rows_offset = p->rows_bytes, .row_bytes = s->row_bytes,
-                                               .copies = s->copies, .once = s->once, .folded = s->folded};
+            p->dispatches[n] = (plan_dispatch){.wave = wave,
+                                               .first_step = n,
+                                               .n_steps = 1,
+                                               .tiles = s->tiles,
+                                               .rows_offset = p->rows_bytes,
+                                               .row_bytes = s->row_bytes,
+                                               .copies = s->copies,
+                                               .once = s->once,
+                                               .folded = s->folded};
             p->rows_bytes += s->row_bytes;
             p->order[n++] = i;
         }
@@ -266,7 +278,8 @@ static void drop_barrier(trial *t) {
 
 static void swap_steps(trial *t) {
     plan *p = t->p;
-    int32_t a = (int32_t)plan_random(&t->r, (uint32_t)p->n_steps), b = (int32_t)plan_random(&t->r, (uint32_t)p->n_steps);
+    int32_t a = (int32_t)plan_random(&t->r, (uint32_t)p->n_steps),
+            b = (int32_t)plan_random(&t->r, (uint32_t)p->n_steps);
     int32_t wave_a = p->wave[a], wave_b = p->wave[b];
     p->wave[a] = wave_b;
     p->wave[b] = wave_a;
@@ -282,7 +295,8 @@ static void move_storage(trial *t) {
     plan *p = t->p;
     int32_t i = (int32_t)plan_random(&t->r, (uint32_t)p->n_storages);
     storage *s = &p->storages[i];
-    if (s->kind != STORAGE_ARENA || s->alias != i || s->first > s->last || p->block_bytes[s->index] <= s->stride) return;
+    if (s->kind != STORAGE_ARENA || s->alias != i || s->first > s->last || p->block_bytes[s->index] <= s->stride)
+        return;
     uint64_t old = s->offset;
     s->offset = 256 * plan_random(&t->r, (uint32_t)((p->block_bytes[s->index] - s->stride) / 256 + 1));
     t->name = "a tensor elsewhere";
@@ -358,14 +372,30 @@ static void change_dispatch(trial *t) {
     plan *p = t->p;
     plan_dispatch *d = &p->dispatches[plan_random(&t->r, (uint32_t)p->n_dispatches)], old = *d;
     switch (plan_random(&t->r, 8)) {
-    case 0: d->tiles += plan_random(&t->r, 2) ? 1 : (uint64_t)-1; break;
-    case 1: d->row_tiles += 1000003; break;
-    case 2: d->n_steps -= 1; break;
-    case 3: d->n_steps += 1; break;
-    case 4: d->rows_offset += 8; break;
-    case 5: d->copies += 1; break;
-    case 6: d->once = !d->once; break;
-    default: d->first_step = (d->first_step + 1) % p->n_steps; break;
+    case 0:
+        d->tiles += plan_random(&t->r, 2) ? 1 : (uint64_t)-1;
+        break;
+    case 1:
+        d->row_tiles += 1000003;
+        break;
+    case 2:
+        d->n_steps -= 1;
+        break;
+    case 3:
+        d->n_steps += 1;
+        break;
+    case 4:
+        d->rows_offset += 8;
+        break;
+    case 5:
+        d->copies += 1;
+        break;
+    case 6:
+        d->once = !d->once;
+        break;
+    default:
+        d->first_step = (d->first_step + 1) % p->n_steps;
+        break;
     }
     if (memcmp(&old, d, sizeof old) == 0) return;
     t->name = "a dispatch's figures";
@@ -399,8 +429,9 @@ static void swap_rows(trial *t) {
     p->order[a] = saved;
 }
 
-static void (*const mutations[])(trial *) = {move_step, drop_barrier, swap_steps, move_storage, change_operand, change_operand,
-                                             change_row, change_dispatch, swap_dispatches, swap_rows};
+static void (*const mutations[])(trial *) = {move_step,       drop_barrier,   swap_steps, move_storage,
+                                             change_operand,  change_operand, change_row, change_dispatch,
+                                             swap_dispatches, swap_rows};
 
 /* ------------------------------------------------------------------------------------------------- running */
 

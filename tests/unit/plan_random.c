@@ -1,7 +1,7 @@
 /*
  * plan_random.c: plans of random graphs of up to 500 nodes. The dependency graph says what looking at every pair of
- * accesses says; the verifier accepts the plan; memory reuse adds no barrier; the arena is within a twentieth of its lower
- * bound; waves, merging and order cost nothing by the planner's own estimate.
+ * accesses says; the verifier accepts the plan; memory reuse adds no barrier; the arena is within a twentieth of its
+ * lower bound; waves, merging and order cost nothing by the planner's own estimate.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +15,29 @@
 
 enum { GRAPHS = 40, LANES = 3 };
 
-static const device_traits devices[] = {
-    {.subgroup = 32, .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535, .cores = 528,
-     .max_buffer = (uint64_t)1 << 32},
-    {.software = true, .subgroup = 8, .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535, .cores = 2,
-     .max_buffer = 1u << 30},
-    {.subgroup = 32, .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535, .cores = 64,
-     .max_buffer = (uint64_t)1 << 32, .barrier_ns = 100, .dispatch_ns = 5000, .bandwidth = 1, .flop_rate = 1}};
+static const device_traits devices[] = {{.subgroup = 32,
+                                         .shared_bytes = 49152,
+                                         .max_invocations = 1024,
+                                         .max_groups = 65535,
+                                         .cores = 528,
+                                         .max_buffer = (uint64_t)1 << 32},
+                                        {.software = true,
+                                         .subgroup = 8,
+                                         .shared_bytes = 32768,
+                                         .max_invocations = 1024,
+                                         .max_groups = 65535,
+                                         .cores = 2,
+                                         .max_buffer = 1u << 30},
+                                        {.subgroup = 32,
+                                         .shared_bytes = 49152,
+                                         .max_invocations = 1024,
+                                         .max_groups = 65535,
+                                         .cores = 64,
+                                         .max_buffer = (uint64_t)1 << 32,
+                                         .barrier_ns = 100,
+                                         .dispatch_ns = 5000,
+                                         .bandwidth = 1,
+                                         .flop_rate = 1}};
 
 typedef struct counts {
     double worst, least;
@@ -45,7 +61,8 @@ static bool must_wait(const plan *p, int32_t later, int32_t earlier) {
             int32_t root = plan_root(p, a->storage);
             if (root != plan_root(p, b->storage) || !((a->access | b->access) & ACCESS_WRITE)) continue;
             if (p->storages[root].kind == STORAGE_CONST || p->storages[root].kind == STORAGE_INPUT) continue;
-            if (a->access == ACCESS_WRITE && b->access == ACCESS_WRITE && p->steps[later]->node == p->steps[earlier]->node)
+            if (a->access == ACCESS_WRITE && b->access == ACCESS_WRITE &&
+                p->steps[later]->node == p->steps[earlier]->node)
                 continue;
             uint64_t begin = plan_offset(p, a->storage) + a->offset, other = plan_offset(p, b->storage) + b->offset;
             if (begin < other + b->bytes && other < begin + a->bytes) return true;
@@ -99,7 +116,8 @@ static void check_graph(uint64_t seed, counts *n) {
     for (size_t d = 0; d < COUNT_OF(devices); d++) {
         const plan *p = make_plan(g, memory, &(plan_options){.device = &devices[d]});
         const plan *apart = make_plan(g, memory, &(plan_options){.device = &devices[d], .redzone = true});
-        const plan *serial = make_plan(g, memory, &(plan_options){.device = &devices[d], .schedule = BRAID_SCHEDULE_SERIAL});
+        const plan *serial =
+            make_plan(g, memory, &(plan_options){.device = &devices[d], .schedule = BRAID_SCHEDULE_SERIAL});
         if (d == 0) check_links(p);
         assert_int_equal(p->n_waves, apart->n_waves);
         assert_memory_equal(p->wave, apart->wave, (size_t)p->n_steps * sizeof *p->wave);
@@ -115,8 +133,10 @@ static void random_plans(void **state) {
     (void)state;
     counts n = {.worst = 1};
     for (uint64_t seed = 1; seed <= GRAPHS; seed++) check_graph(seed, &n);
-    printf("%d graphs, arena at most %.4f of the bound; least arena %.2f of the default on average; %d of %d budgets kept, "
-           "%d with results in place\n", GRAPHS, n.worst, n.least / n.plans, n.kept, n.budgets, n.in_place);
+    printf("%d graphs, arena at most %.4f of the bound; least arena %.2f of the default on average; %d of %d budgets "
+           "kept, "
+           "%d with results in place\n",
+           GRAPHS, n.worst, n.least / n.plans, n.kept, n.budgets, n.in_place);
     assert_true(n.worst <= 1.05);
     assert_true(n.kept * 20 >= n.budgets * 19 && n.in_place > 0 && n.least < 0.9 * n.plans);
 }

@@ -1,6 +1,7 @@
 /*
  * plan_speed.c: planning time stays about linear in the size of the graph, whatever its shape, and so does verifying.
- * Times are of this process, not of the wall; `plan_speed NODES` prints them for other sizes.
+ * Times are of this process, not of the wall; `plan_speed NODES` prints them for other sizes,
+ * `plan_speed NODES lean` with as little memory as can be.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +14,12 @@
 
 #include "plan/plan.h"
 
-static const device_traits device = {.subgroup = 32, .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535,
-                                     .cores = 528, .max_buffer = (uint64_t)1 << 32};
+static const device_traits device = {.subgroup = 32,
+                                     .shared_bytes = 49152,
+                                     .max_invocations = 1024,
+                                     .max_groups = 65535,
+                                     .cores = 528,
+                                     .max_buffer = (uint64_t)1 << 32};
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -43,7 +48,10 @@ static int32_t add(build *b, const char *type, int n_in, const int32_t *in) {
     if (strcmp(type, "Concat") == 0) node_add_int(b->g, n, "axis", 0);
     return n->out[0];
 }
-#define IN(...) (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (int32_t[]){__VA_ARGS__}
+#define IN(...)                                                                                                        \
+    (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (int32_t[]) {                                           \
+        __VA_ARGS__                                                                                                    \
+    }
 
 /* ------------------------------------------------------------------------------------------------- graphs */
 
@@ -92,6 +100,13 @@ static int32_t nested(build *b, int32_t x, int n) {
     return x;
 }
 
+/* Each Concat holds the one before: all become parts of the last. */
+static int32_t grown(build *b, int32_t x, int n) {
+    int32_t all = add(b, "Relu", IN(x));
+    for (int i = 0; i < n / 8; i++) all = add(b, "Concat", IN(all, add(b, i % 2 ? "Relu" : "Neg", IN(x))));
+    return add(b, "Relu", IN(all));
+}
+
 static int32_t chains(build *b, int32_t x, int n) {
     int32_t ends[64];
     for (int c = 0; c < 64; c++) {
@@ -122,7 +137,9 @@ static int32_t random_dag(build *b, int32_t x, int n) {
 
 /* ------------------------------------------------------------------------------------------------- timing */
 
-static double seconds_since(clock_t start) { return (double)(clock() - start) / CLOCKS_PER_SEC; }
+static double seconds_since(clock_t start) {
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
+}
 
 static graph *make_graph(arena *memory, int32_t (*make)(build *, int32_t, int), int n) {
     build b = {graph_new(memory, "speed"), 1};
@@ -141,11 +158,11 @@ static graph *make_graph(arena *memory, int32_t (*make)(build *, int32_t, int), 
     return b.g;
 }
 
-static void measure(const char *name, int32_t (*make)(build *, int32_t, int), int n, double limit) {
+static void measure(const char *name, int32_t (*make)(build *, int32_t, int), int n, uint64_t budget, double limit) {
     arena *memory = arena_new();
     graph *g = make_graph(memory, make, n);
     braid_error err = {0};
-    plan_options options = {.device = &device};
+    plan_options options = {.device = &device, .memory_budget = budget};
     plan *p;
     clock_t start = clock();
     if (plan_new(g, memory, &options, &p, &err) != BRAID_OK) fail_msg("%s: %s", name, err.message);
@@ -154,9 +171,11 @@ static void measure(const char *name, int32_t (*make)(build *, int32_t, int), in
     for (int32_t i = 0; i < p->n_storages; i++)
         if (p->storages[i].kind == STORAGE_CONST) p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
     start = clock();
-    if (plan_encode(p, 1, &err) != BRAID_OK || plan_verify(p, 1, &err) != BRAID_OK) fail_msg("%s: %s", name, err.message);
+    if (plan_encode(p, 1, &err) != BRAID_OK || plan_verify(p, 1, &err) != BRAID_OK)
+        fail_msg("%s: %s", name, err.message);
     double verifying = seconds_since(start);
-    printf("%-8s %6d nodes, %6d steps, %6d waves, %6d dispatches: planned in %.3f s, verified in %.3f s; arena / bound %.3f\n",
+    printf("%-8s %6d nodes, %6d steps, %6d waves, %6d dispatches: planned in %.3f s, verified in %.3f s; arena / bound "
+           "%.3f\n",
            name, n, p->n_steps, p->n_waves, p->n_dispatches, planning, verifying,
            p->arena_bound ? (double)p->arena_bytes / (double)p->arena_bound : 1);
     fflush(stdout);
@@ -169,23 +188,30 @@ static void measure(const char *name, int32_t (*make)(build *, int32_t, int), in
 static const struct {
     const char *name;
     int32_t (*make)(build *, int32_t, int);
-} shapes[] = {{"chain", chain}, {"views", views}, {"wide", wide}, {"crossed", crossed}, {"nested", nested},
-              {"chains", chains}, {"random", random_dag}};
+} shapes[] = {{"chain", chain},   {"views", views}, {"wide", wide},     {"crossed", crossed},
+              {"nested", nested}, {"grown", grown}, {"chains", chains}, {"random", random_dag}};
 
 static void ten_thousand(void **state) {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(shapes); i++) measure(shapes[i].name, shapes[i].make, 10000, 1);
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) measure(shapes[i].name, shapes[i].make, 10000, 0, 1);
+}
+
+static void little_memory(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) measure(shapes[i].name, shapes[i].make, 4000, 1, 4);
 }
 
 static void long_chain(void **state) {
     (void)state;
-    measure("chain", chain, 100000, 4);
-    measure("views", views, 100000, 4);
+    measure("chain", chain, 100000, 0, 4);
+    measure("views", views, 100000, 0, 4);
 }
 
 int main(int argc, char **argv) {
-    for (size_t i = 0; argc > 1 && i < COUNT_OF(shapes); i++) measure(shapes[i].name, shapes[i].make, atoi(argv[1]), 1e9);
+    for (size_t i = 0; argc > 1 && i < COUNT_OF(shapes); i++)
+        measure(shapes[i].name, shapes[i].make, atoi(argv[1]), argc > 2, 1e9);
     if (argc > 1) return 0;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ten_thousand), cmocka_unit_test(long_chain)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ten_thousand), cmocka_unit_test(little_memory),
+                                       cmocka_unit_test(long_chain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
