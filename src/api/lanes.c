@@ -20,6 +20,7 @@ braid_status lanes_begin(braid_session *s, braid_error *err) {
     if (!status) return error_memory(err);
     *l = (lane_log){.lanes = s->lanes, .status = status};
     for (uint32_t i = 0; i < s->lanes; i++) status[i] = BRAID_OK;
+    s->run_status = BRAID_OK;
     return BRAID_OK;
 }
 
