@@ -1,8 +1,8 @@
 /*
  * lanes.h: a run of many lanes against runs of each lane alone, bit for bit. For tests; needs the public header only.
  *
- * An input has a few data sets. A run draws which data set each lane has, how far apart lanes lie, and whose buffers the
- * outputs are; which inputs all lanes share is drawn before, and the runs alone are made once for it.
+ * An input has a few data sets. A run draws which data set each lane has, how far apart lanes lie, and whose buffers
+ * the outputs are; which inputs all lanes share is drawn before, and the runs alone are made once for it.
  *
  *     lane_case c = {.session = s, .n_in = .., .n_out = .., .n_sets = .., .state = seed};   then c.in[set][input]
  *     bool good = lanes_share(&c, 50) && lanes_run(&c, 7) && lanes_run(&c, 64);
@@ -30,11 +30,11 @@ typedef struct lane_case {
     braid_tensor in[LANES_SETS][LANES_IN]; /* of one lane; the caller's */
     uint64_t state;                        /* of what is drawn */
     bool dense;                            /* no gaps between lanes, no buffers of ours */
-    bool nan_alike;                        /* every NaN is as good as another: where kernels of a GPU run on a CPU, whose
-                                              NaN keep the sign and payload of the operand that comes first */
+    bool nan_alike; /* every NaN is as good as another: where kernels of a GPU run on a CPU, whose
+                       NaN keep the sign and payload of the operand that comes first */
     unsigned long long runs, lanes, unlike, failing; /* counted; unlike: refused, as the lanes' outputs have unlike
                                                         shapes; failing: runs in which some lanes failed */
-    char what[900];                        /* what is wrong */
+    char what[900];                                  /* what is wrong */
     /* filled by lanes_share */
     bool shared[LANES_IN];
     int shared_set[LANES_IN], usable[LANES_SETS], n_usable, bad[LANES_SETS], n_bad; /* bad: INDEX */
@@ -44,8 +44,8 @@ typedef struct lane_case {
 typedef struct lane_run {
     uint32_t lanes;
     int set[LANES_MOST];
-    bool fails[LANES_MOST]; /* the lane's set is a bad one */
-    uint32_t first;         /* lane whose outputs tell the forms */
+    bool fails[LANES_MOST];    /* the lane's set is a bad one */
+    uint32_t first;            /* lane whose outputs tell the forms */
     uint8_t *packed[LANES_IN]; /* per-lane inputs as given */
     uint8_t *own[LANES_OUT];   /* our buffers */
     size_t own_stride[LANES_OUT];
@@ -85,8 +85,10 @@ static inline bool lanes_alone(lane_case *c, int set) {
     braid_error err = {0};
     for (size_t i = 0; i < c->n_in; i++) in[i] = *lanes_input(c, i, set);
     braid_status status = braid_session_run(c->session, 1, in, c->n_in, c->alone[set], c->n_out, &err);
-    if (status == BRAID_OK) c->usable[c->n_usable++] = set;
-    else if (status == BRAID_INDEX) c->bad[c->n_bad++] = set;
+    if (status == BRAID_OK)
+        c->usable[c->n_usable++] = set;
+    else if (status == BRAID_INDEX)
+        c->bad[c->n_bad++] = set;
     bool broken = status == BRAID_INTERNAL || status == BRAID_DEVICE_LOST || status == BRAID_TIMEOUT;
     return !broken || lanes_wrong(c, "a run alone: %s", err.message);
 }
@@ -149,11 +151,13 @@ static inline void lanes_pack_output(lane_case *c, lane_run *r, size_t i) {
     r->own[i] = malloc(stride * r->lanes + 1);
     memset(r->own[i], 0xa5, stride * r->lanes + 1);
     r->out[i] = (braid_tensor){.data = r->own[i], .bytes = stride * r->lanes, .lane_stride = stride};
-    if (lanes_draw(c, 3) == 0) lanes_as_list(&r->out[i], r->own[i], alone->bytes, stride, r->lanes, r->lists[LANES_IN + i]);
+    if (lanes_draw(c, 3) == 0)
+        lanes_as_list(&r->out[i], r->own[i], alone->bytes, stride, r->lanes, r->lists[LANES_IN + i]);
 }
 
 static inline bool lanes_same_form(const braid_tensor *a, const braid_tensor *b) {
-    return a->type == b->type && a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+    return a->type == b->type && a->rank == b->rank &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }
 
 static inline bool lanes_alike(const lane_case *c, const lane_run *r) {
@@ -167,11 +171,16 @@ static inline bool lanes_is_nan(braid_type type, const uint8_t *at) {
     uint64_t bits = 0;
     memcpy(&bits, at, braid_type_bytes(type));
     switch (type) {
-    case BRAID_FLOAT16: return (bits & 0x7fff) > 0x7c00;
-    case BRAID_BFLOAT16: return (bits & 0x7fff) > 0x7f80;
-    case BRAID_FLOAT32: return (bits & 0x7fffffff) > 0x7f800000;
-    case BRAID_FLOAT64: return (bits & ~((uint64_t)1 << 63)) > (uint64_t)0x7ff << 52;
-    default: return false;
+    case BRAID_FLOAT16:
+        return (bits & 0x7fff) > 0x7c00;
+    case BRAID_BFLOAT16:
+        return (bits & 0x7fff) > 0x7f80;
+    case BRAID_FLOAT32:
+        return (bits & 0x7fffffff) > 0x7f800000;
+    case BRAID_FLOAT64:
+        return (bits & ~((uint64_t)1 << 63)) > (uint64_t)0x7ff << 52;
+    default:
+        return false;
     }
 }
 
@@ -191,10 +200,13 @@ static inline bool lanes_check_output(lane_case *c, const lane_run *r, size_t i)
         const uint8_t *want = c->alone[r->set[lane]][i].data;
         const uint8_t *got = (const uint8_t *)(r->own[i] ? r->own[i] : out->data) + lane * stride;
         for (size_t k = 0; k < form->bytes; k++)
-            if (got[k] != (r->fails[lane] ? 0 : want[k]) && (r->fails[lane] || !lanes_same_nan(c, form->type, got, want, k)))
-                return lanes_wrong(c, "%u lanes: output %zu of lane %u differs from a run alone at byte %zu", r->lanes, i, lane, k);
+            if (got[k] != (r->fails[lane] ? 0 : want[k]) &&
+                (r->fails[lane] || !lanes_same_nan(c, form->type, got, want, k)))
+                return lanes_wrong(c, "%u lanes: output %zu of lane %u differs from a run alone at byte %zu", r->lanes,
+                                   i, lane, k);
         for (size_t k = form->bytes; r->own[i] && lane + 1 < r->lanes && k < stride; k++)
-            if (got[k] != 0xa5) return lanes_wrong(c, "%u lanes: wrote into the gap behind lane %u of output %zu", r->lanes, lane, i);
+            if (got[k] != 0xa5)
+                return lanes_wrong(c, "%u lanes: wrote into the gap behind lane %u of output %zu", r->lanes, lane, i);
     }
     return true;
 }
@@ -207,7 +219,8 @@ static inline bool lanes_check_failed(lane_case *c, const lane_run *r, braid_sta
     c->failing++;
     snprintf(prefix, sizeof prefix, "lane %u: ", first);
     if (status != BRAID_INDEX || strncmp(message, prefix, strlen(prefix)) != 0)
-        return lanes_wrong(c, "%u lanes, an index out of range in lane %u: %s", r->lanes, first, status ? message : "accepted");
+        return lanes_wrong(c, "%u lanes, an index out of range in lane %u: %s", r->lanes, first,
+                           status ? message : "accepted");
     for (uint32_t lane = 0; lane < r->lanes; lane++)
         if (braid_session_lane_status(c->session, lane) != (r->fails[lane] ? BRAID_INDEX : BRAID_OK))
             return lanes_wrong(c, "%u lanes: the status of lane %u is wrong", r->lanes, lane);
@@ -217,7 +230,8 @@ static inline bool lanes_check_failed(lane_case *c, const lane_run *r, braid_sta
 static inline bool lanes_judge(lane_case *c, const lane_run *r, bool alike, braid_status status, const char *message) {
     bool refused = status == BRAID_SHAPE || status == BRAID_UNSUPPORTED || status == BRAID_INDEX;
     if (!alike) c->unlike++;
-    if (!alike && !refused) return lanes_wrong(c, "%u lanes of unlike shapes: %s", r->lanes, status ? message : "accepted");
+    if (!alike && !refused)
+        return lanes_wrong(c, "%u lanes of unlike shapes: %s", r->lanes, status ? message : "accepted");
     if (!alike) return true;
     if (!lanes_check_failed(c, r, status, message)) return false;
     for (size_t i = 0; i < c->n_out; i++)
@@ -231,7 +245,8 @@ static inline void lanes_draw_sets(lane_case *c, lane_run *r) {
     r->first = lanes_draw(c, r->lanes);
     for (uint32_t lane = 0; lane < r->lanes; lane++) {
         r->fails[lane] = some && lane != r->first && lanes_draw(c, 3) == 0;
-        r->set[lane] = r->fails[lane] ? c->bad[lanes_draw(c, (uint32_t)c->n_bad)] : c->usable[lanes_draw(c, (uint32_t)c->n_usable)];
+        r->set[lane] = r->fails[lane] ? c->bad[lanes_draw(c, (uint32_t)c->n_bad)]
+                                      : c->usable[lanes_draw(c, (uint32_t)c->n_usable)];
     }
 }
 
@@ -254,8 +269,10 @@ static inline bool lanes_run(lane_case *c, uint32_t lanes) {
     bool good = lanes_judge(c, r, alike, status, err.message);
     for (size_t i = 0; i < c->n_in; i++) free(r->packed[i]);
     for (size_t i = 0; i < c->n_out; i++) {
-        if (r->own[i]) free(r->own[i]);
-        else braid_tensor_free(&r->out[i]);
+        if (r->own[i])
+            free(r->own[i]);
+        else
+            braid_tensor_free(&r->out[i]);
     }
     free(r);
     return good;

@@ -19,7 +19,8 @@ static int by_begin(const void *a, const void *b) {
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-static void add_spans(const braid_session *s, const braid_tensor *t, size_t output, size_t lane_bytes, span *spans, size_t *n) {
+static void add_spans(const braid_session *s, const braid_tensor *t, size_t output, size_t lane_bytes, span *spans,
+                      size_t *n) {
     size_t stride = t->lane_stride ? t->lane_stride : lane_bytes;
     for (uint32_t lane = 0; lane < s->lanes; lane++) {
         const void *at = t->flags & BRAID_TENSOR_LANES ? ((const void *const *)t->data)[lane]
@@ -40,7 +41,8 @@ braid_status outputs_apart(const braid_session *s, const braid_tensor *out, cons
     for (size_t i = 1; i < n; i++) {
         const span *a = &spans[i - 1], *b = &spans[i];
         if (a->end <= b->begin) continue;
-        return error_set(err, BRAID_ARGUMENT, "output '%s': the buffer of lane %u overlaps that of output '%s', lane %u",
+        return error_set(err, BRAID_ARGUMENT,
+                         "output '%s': the buffer of lane %u overlaps that of output '%s', lane %u",
                          out[b->output].name, b->lane, out[a->output].name, a->lane);
     }
     return BRAID_OK;

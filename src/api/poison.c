@@ -10,10 +10,14 @@ static braid_status fill(braid_session *s, gpu_buffer *b, uint64_t bytes, braid_
     return gpu_buffer_fill(s->device->gpu, b, 0, bytes, s->test.poison_byte * 0x01010101u, err);
 }
 
-static uint64_t io_bytes(const segment *seg) { return seg->io.bytes & ~(uint64_t)3; }
+static uint64_t io_bytes(const segment *seg) {
+    return seg->io.bytes & ~(uint64_t)3;
+}
 
 /* All lanes that there is room for. */
-static uint64_t block_bytes(const segment *seg, int32_t i) { return seg->p->block_bytes[i] * seg->bucket; }
+static uint64_t block_bytes(const segment *seg, int32_t i) {
+    return seg->p->block_bytes[i] * seg->bucket;
+}
 
 braid_status segment_poison(braid_session *s, segment *seg, braid_error *err) {
     for (int32_t i = 0; i < seg->p->n_blocks; i++) TRY(fill(s, &seg->blocks[i], block_bytes(seg, i), err));

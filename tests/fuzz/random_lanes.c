@@ -18,8 +18,11 @@ static const tensor *another_set(draft *d, const tensor *t) {
     for (int64_t i = 0; i < count; i++) {
         int64_t from = (int64_t)draw(d, (uint32_t)count);
         int64_t other = count <= 4 && type != BRAID_BOOL && chance(d, 20) ? (int64_t)draw(d, 3) - 1 : 0;
-        if (!type_is_float(type)) element_set_i64(type, copy->data, i, element_i64(type, t->data, from) + other);
-        else element_set_f64(type, copy->data, i, element_f64(type, t->data, from) * (chance(d, 50) ? 1 : 0.25 + 0.75 * uniform(d)));
+        if (!type_is_float(type))
+            element_set_i64(type, copy->data, i, element_i64(type, t->data, from) + other);
+        else
+            element_set_f64(type, copy->data, i,
+                            element_f64(type, t->data, from) * (chance(d, 50) ? 1 : 0.25 + 0.75 * uniform(d)));
     }
     if (count && (type == BRAID_INT64 || type == BRAID_INT32) && chance(d, 8))
         element_set_i64(type, copy->data, (int64_t)draw(d, (uint32_t)count), chance(d, 50) ? 100000 : -100000);
@@ -35,7 +38,8 @@ static void find_inputs(draft *d, lane_case *c) {
         for (int k = 0; k < SETS; k++) {
             const tensor *t = k ? another_set(d, d->values[v].t) : d->values[v].t;
             braid_tensor *b = &c->in[k][c->n_in];
-            *b = (braid_tensor){.name = names[c->n_in], .type = t->type.type, .rank = t->type.rank, .data = t->data, .bytes = t->bytes};
+            *b = (braid_tensor){
+                .name = names[c->n_in], .type = t->type.type, .rank = t->type.rank, .data = t->data, .bytes = t->bytes};
             memcpy(b->dims, t->type.dims, sizeof b->dims);
         }
         c->n_in++;
@@ -44,11 +48,18 @@ static void find_inputs(draft *d, lane_case *c) {
 
 static uint32_t draw_lanes(draft *d) {
     switch (draw(d, 10)) {
-    case 0: return 64;
-    case 1: return 65 + draw(d, LANES_LIMIT - 64);
-    case 2: case 3: case 4: return 9 + draw(d, 56);
-    case 5: return 1;
-    default: return 2 + draw(d, 7);
+    case 0:
+        return 64;
+    case 1:
+        return 65 + draw(d, LANES_LIMIT - 64);
+    case 2:
+    case 3:
+    case 4:
+        return 9 + draw(d, 56);
+    case 5:
+        return 1;
+    default:
+        return 2 + draw(d, 7);
     }
 }
 
@@ -110,12 +121,14 @@ static void plan_as_chosen(braid_session *s, plan_choice *p) {
 }
 
 /* One in six has so little memory that many lanes need several rounds. */
-static braid_status create(draft *d, plan_choice *p, braid_device *device, const braid_model *m, braid_session **out, braid_error *err) {
+static braid_status create(draft *d, plan_choice *p, braid_device *device, const braid_model *m, braid_session **out,
+                           braid_error *err) {
     braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = p->no_fuse};
     if (chance(d, 16)) o.memory_budget = (uint64_t)1 << (14 + draw(d, 8));
     braid_status status = braid_session_create(&device, 1, m, &o, out, err);
     o.memory_budget = 0;
-    if (status == BRAID_DEVICE_MEMORY) status = braid_session_create(&device, 1, m, &o, out, err); /* not even one lane */
+    if (status == BRAID_DEVICE_MEMORY)
+        status = braid_session_create(&device, 1, m, &o, out, err); /* not even one lane */
     if (status == BRAID_OK) plan_as_chosen(*out, p);
     return status;
 }
@@ -124,8 +137,11 @@ static bool open_case(draft *d, plan_choice *p, lane_case *c, braid_device *devi
     braid_error err = {0};
     if (create(d, p, device, m, &c->session, &err) != BRAID_OK) return lanes_wrong(c, "session: %s", err.message);
     if (!chance(d, 25)) return true;
-    c->session->test = (session_test){.redzone = chance(d, 50), .shuffle = chance(d, 50), .poison = true,
-                                      .poison_byte = chance(d, 50) ? 0xff : 0x3c, .staged = chance(d, 50),
+    c->session->test = (session_test){.redzone = chance(d, 50),
+                                      .shuffle = chance(d, 50),
+                                      .poison = true,
+                                      .poison_byte = chance(d, 50) ? 0xff : 0x3c,
+                                      .staged = chance(d, 50),
                                       .memory = chance(d, 40) ? 1u << (10 + draw(d, 9)) : 0};
     stage_cache_clear(c->session, &c->session->stages);
     return true;
@@ -137,17 +153,22 @@ static bool run_plainly(draft *d, plan_choice *p, lane_case *c, braid_device *de
     static lane_run r;
     braid_error err = {0};
     braid_session *s = NULL;
-    braid_session_options o = {.size = sizeof o, .verify = true, .no_fuse = p->no_fuse, .no_reroll = true,
+    braid_session_options o = {.size = sizeof o,
+                               .verify = true,
+                               .no_fuse = p->no_fuse,
+                               .no_reroll = true,
                                .schedule = schedules[draw(d, COUNT_OF(schedules))]};
     if (!c->n_usable || !chance(d, 30)) return true;
     memset(&r, 0, sizeof r);
     r.lanes = 1;
     r.set[0] = c->usable[0];
     for (size_t i = 0; i < c->n_in; i++) r.in[i] = *lanes_input(c, i, r.set[0]);
-    if (braid_session_create(&device, 1, m, &o, &s, &err) != BRAID_OK) return lanes_wrong(c, "plain session: %s", err.message);
+    if (braid_session_create(&device, 1, m, &o, &s, &err) != BRAID_OK)
+        return lanes_wrong(c, "plain session: %s", err.message);
     if (p->as_gpu) s->traits = &p->made_up;
     stage_cache_clear(s, &s->stages);
-    bool good = braid_session_run(s, 1, r.in, c->n_in, r.out, c->n_out, &err) == BRAID_OK || lanes_wrong(c, "plainly: %s", err.message);
+    bool good = braid_session_run(s, 1, r.in, c->n_in, r.out, c->n_out, &err) == BRAID_OK ||
+                lanes_wrong(c, "plainly: %s", err.message);
     for (size_t i = 0; i < c->n_out; i++) {
         if (good && !lanes_check_output(c, &r, i)) {
             size_t n = strlen(c->what);

@@ -25,9 +25,12 @@ static bool draw_input(const settings *s, lane_case *c, const braid_port *p, bra
         return lanes_wrong(c, "input '%s' is too large", p->name);
     for (int64_t i = 0; i < count; i++) {
         double u = (double)lanes_draw(c, 1u << 24) / (1u << 24);
-        if (p->type == BRAID_BOOL) element_set_i64(p->type, t->data, i, u < 0.5);
-        else if (type_is_float(p->type)) element_set_f64(p->type, t->data, i, s->low + (s->high - s->low) * u);
-        else element_set_i64(p->type, t->data, i, (int64_t)((double)(s->ints + 1) * u));
+        if (p->type == BRAID_BOOL)
+            element_set_i64(p->type, t->data, i, u < 0.5);
+        else if (type_is_float(p->type))
+            element_set_f64(p->type, t->data, i, s->low + (s->high - s->low) * u);
+        else
+            element_set_i64(p->type, t->data, i, (int64_t)((double)(s->ints + 1) * u));
     }
     return true;
 }
@@ -35,7 +38,8 @@ static bool draw_input(const settings *s, lane_case *c, const braid_port *p, bra
 static bool draw_inputs(const settings *s, lane_case *c, const braid_model *m) {
     c->n_in = braid_model_input_count(m);
     c->n_out = braid_model_output_count(m);
-    if (c->n_in > LANES_IN || c->n_out > LANES_OUT) return lanes_wrong(c, "too many inputs or outputs for this program");
+    if (c->n_in > LANES_IN || c->n_out > LANES_OUT)
+        return lanes_wrong(c, "too many inputs or outputs for this program");
     for (int k = 0; k < c->n_sets; k++)
         for (size_t i = 0; i < c->n_in; i++)
             if (!draw_input(s, c, braid_model_input(m, i), &c->in[k][i])) return false;
@@ -94,8 +98,13 @@ static bool run_all(const settings *s, lane_case *c) {
 static int run_model(const settings *s, braid_device *device, const braid_model *m) {
     lane_case *c = calloc(1, sizeof *c);
     braid_error err = {0};
-    braid_session_options o = {.size = sizeof o, .shapes = s->shapes, .n_shapes = s->n_shapes, .dims = s->dims,
-                               .n_dims = s->n_dims, .lanes_max = LANES_MOST, .verify = true};
+    braid_session_options o = {.size = sizeof o,
+                               .shapes = s->shapes,
+                               .n_shapes = s->n_shapes,
+                               .dims = s->dims,
+                               .n_dims = s->n_dims,
+                               .lanes_max = LANES_MOST,
+                               .verify = true};
     c->n_sets = SETS;
     c->state = 11;
     braid_status status = braid_session_create(&device, 1, m, &o, &c->session, &err);
@@ -112,7 +121,8 @@ static int run_model(const settings *s, braid_device *device, const braid_model 
 /* mnist_8/model.onnx */
 static const char *last_two_parts(const char *path) {
     const char *at = path + strlen(path);
-    for (int parts = 0; at > path && (parts += at[-1] == '/') < 2; at--) {}
+    for (int parts = 0; at > path && (parts += at[-1] == '/') < 2; at--) {
+    }
     return at;
 }
 
@@ -126,7 +136,8 @@ int main(int argc, char **argv) {
     braid_device *device = NULL;
     braid_model *m = NULL;
     braid_device_options options = {.size = sizeof options, .select = s.device};
-    if (braid_device_open(&options, &device, &err) != BRAID_OK || braid_model_load(s.model, NULL, &m, &err) != BRAID_OK) {
+    if (braid_device_open(&options, &device, &err) != BRAID_OK ||
+        braid_model_load(s.model, NULL, &m, &err) != BRAID_OK) {
         fprintf(stderr, "model_lanes: %s\n", err.message);
         braid_device_close(device);
         return err.status == BRAID_NO_DEVICE ? 77 : 1;

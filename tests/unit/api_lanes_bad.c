@@ -1,12 +1,13 @@
 /*
- * api_lanes_bad.c: what braid_session_run refuses of lanes: one status and a message each, nothing written, nothing kept
- * (ASan), and the next good run is right.
+ * api_lanes_bad.c: what braid_session_run refuses of lanes: one status and a message each, nothing written, nothing
+ * kept (ASan), and the next good run is right.
  */
 #include "ops_gpu.h"
 
 enum { LANES = 4, A_BYTES = 24, B_BYTES = 12, Y_BYTES = 24, Z_BYTES = 8 };
-static const char source[] = "graph t(a: float32[2,3], b: float32[3], c: float16[5]) { y = Add(a, b) n: int64[1] = constant "
-                             "{1} z = ReduceSum(y, n) {keepdims = 0} w = Neg(c) } -> y, z, w";
+static const char source[] =
+    "graph t(a: float32[2,3], b: float32[3], c: float16[5]) { y = Add(a, b) n: int64[1] = constant "
+    "{1} z = ReduceSum(y, n) {keepdims = 0} w = Neg(c) } -> y, z, w";
 
 static braid_model *model;
 static braid_session *session;
@@ -19,7 +20,12 @@ static void good(void) {
     for (int i = 0; i < LANES * 6; i++) a[i] = (float)i;
     for (int i = 0; i < 3; i++) b[i] = 100.0f * (float)(i + 1);
     in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 3}, .data = a, .bytes = sizeof a};
-    in[1] = (braid_tensor){.name = "b", .type = BRAID_FLOAT32, .rank = 1, .dims = {3}, .data = b, .bytes = sizeof b,
+    in[1] = (braid_tensor){.name = "b",
+                           .type = BRAID_FLOAT32,
+                           .rank = 1,
+                           .dims = {3},
+                           .data = b,
+                           .bytes = sizeof b,
                            .flags = BRAID_TENSOR_SHARED};
     in[2] = (braid_tensor){.name = "c", .type = BRAID_FLOAT16, .rank = 1, .dims = {5}, .data = c, .bytes = sizeof c};
     out[0] = (braid_tensor){.data = y, .bytes = sizeof y};
@@ -161,8 +167,13 @@ static void lists(void **state) {
     lanes_of_y[3] = y + 12;
     out[0] = (braid_tensor){.data = lanes_of_y, .bytes = Y_BYTES, .flags = BRAID_TENSOR_LANES};
     expect(LANES, BRAID_ARGUMENT, "overlaps");
-    in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 3}, .data = lanes_of_a,
-                           .bytes = A_BYTES, .flags = BRAID_TENSOR_LANES | BRAID_TENSOR_SHARED};
+    in[0] = (braid_tensor){.name = "a",
+                           .type = BRAID_FLOAT32,
+                           .rank = 2,
+                           .dims = {2, 3},
+                           .data = lanes_of_a,
+                           .bytes = A_BYTES,
+                           .flags = BRAID_TENSOR_LANES | BRAID_TENSOR_SHARED};
     expect(LANES, BRAID_ARGUMENT, "input 'a': a list of lanes is not shared by all lanes");
 }
 
@@ -176,7 +187,8 @@ static void unlike_results(void **state) {
     braid_device *device = ops_device(false);
     braid_session *s = NULL;
     float x[] = {1, 0, 2, 0, 0, 3, 4, 0, 1, 2, 3, 0};
-    braid_tensor of = {.name = "x", .type = BRAID_FLOAT32, .rank = 1, .dims = {4}, .data = x, .bytes = sizeof x}, to = {0};
+    braid_tensor of = {.name = "x", .type = BRAID_FLOAT32, .rank = 1, .dims = {4}, .data = x, .bytes = sizeof x},
+                 to = {0};
     assert_int_equal(braid_session_create(&device, 1, m, &o, &s, &err), BRAID_OK);
     braid_status status = braid_session_run(s, 3, &of, 1, &to, 1, &err);
     assert_true(status == BRAID_UNSUPPORTED || status == BRAID_SHAPE);
@@ -209,9 +221,9 @@ static int close_session(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lane_counts),     cmocka_unit_test(input_strides), cmocka_unit_test(shapes),
-        cmocka_unit_test(output_strides),  cmocka_unit_test(output_overlaps), cmocka_unit_test(interleaved),
-        cmocka_unit_test(lists),           cmocka_unit_test(unlike_results),
+        cmocka_unit_test(lane_counts),    cmocka_unit_test(input_strides),   cmocka_unit_test(shapes),
+        cmocka_unit_test(output_strides), cmocka_unit_test(output_overlaps), cmocka_unit_test(interleaved),
+        cmocka_unit_test(lists),          cmocka_unit_test(unlike_results),
     };
     return cmocka_run_group_tests(tests, open_session, close_session);
 }

@@ -3,8 +3,8 @@
  * alone, and alone what the CPU reference gives. Models go through the file format, so that old opsets are upgraded as
  * the importer does it.
  *
- * Refused until there is control flow (If, Loop, Scan), recurrence (LSTM), dynamic quantisation or random operators: each
- * such case is checked to be refused when the session is made, by the node's name (test_refused).
+ * Refused until there is control flow (If, Loop, Scan), recurrence (LSTM), dynamic quantisation or random operators:
+ * each such case is checked to be refused when the session is made, by the node's name (test_refused).
  */
 #include "ops_gpu.h"
 
@@ -38,7 +38,8 @@ static loaded load(const char *source) {
     if (graph_parse(memory, source, &g, &err) != BRAID_OK || onnx_write(g, &l.bytes, &size, &err) != BRAID_OK)
         fail_msg("%s in\n%s", err.message, source);
     set_opset(l.bytes, size, g->opset);
-    if (braid_model_load_memory(l.bytes, size, NULL, &l.model, &err) != BRAID_OK) fail_msg("%s in\n%s", err.message, source);
+    if (braid_model_load_memory(l.bytes, size, NULL, &l.model, &err) != BRAID_OK)
+        fail_msg("%s in\n%s", err.message, source);
     arena_free(memory);
     return l;
 }
@@ -117,36 +118,45 @@ static void check(const char *source) {
     assert_int_equal(check_most(source, -3, 3, 1e-4, CASE_LANES), 0);
 }
 
-#define CASE(name, ...)             \
-    static void name(void **state) { \
-        (void)state;                \
-        check(__VA_ARGS__);         \
+#define CASE(name, ...)                                                                                                \
+    static void name(void **state) {                                                                                   \
+        (void)state;                                                                                                   \
+        check(__VA_ARGS__);                                                                                            \
     }
 
-CASE(softmax_11_over_a_middle_axis, "graph t(x: float32[1,3,4,5]) opset 11 { y = Softmax(x) {axis = 2} z = LogSoftmax(x) } -> y, z")
-CASE(flatten_axis_1, "graph t(x: float32[1,3,4,5], w: float32[60,7]) opset 13 { f = Flatten(x) {axis = 1} y = MatMul(f, w) } -> y")
+CASE(softmax_11_over_a_middle_axis,
+     "graph t(x: float32[1,3,4,5]) opset 11 { y = Softmax(x) {axis = 2} z = LogSoftmax(x) } -> y, z")
+CASE(flatten_axis_1,
+     "graph t(x: float32[1,3,4,5], w: float32[60,7]) opset 13 { f = Flatten(x) {axis = 1} y = MatMul(f, w) } -> y")
 CASE(squeeze_without_axes, "graph t(x: float32[1,3,1,5]) opset 13 { s = Squeeze(x) y = Relu(s) } -> y")
-CASE(reshape_1_rest, "graph t(x: float32[1,6,2,2]) opset 13 { s: int64[2] = constant {1, -1} r = Reshape(x, s) y = Neg(r) } -> y")
+CASE(reshape_1_rest,
+     "graph t(x: float32[1,6,2,2]) opset 13 { s: int64[2] = constant {1, -1} r = Reshape(x, s) y = Neg(r) } -> y")
 CASE(reshape_1_c_rest, "graph t(x: float32[1,6,2,2]) opset 13 { s: int64[3] = constant {1, 6, -1} r = Reshape(x, s) "
                        "y = Softmax(r) {axis = -1} } -> y")
 CASE(mvn_default_axes, "graph t(x: float32[2,3,4,5]) opset 13 { y = MeanVarianceNormalization(x) } -> y")
-CASE(batch_norm_training, "graph t(x: float32[2,3,4], s: float32[3], b: float32[3], m: float32[3], v: float32[3]) opset 15 { "
-                          "y, rm, rv = BatchNormalization(x, s, b, m, v) {training_mode = 1} } -> y, rm, rv")
+CASE(batch_norm_training,
+     "graph t(x: float32[2,3,4], s: float32[3], b: float32[3], m: float32[3], v: float32[3]) opset 15 { "
+     "y, rm, rv = BatchNormalization(x, s, b, m, v) {training_mode = 1} } -> y, rm, rv")
 CASE(layer_norm_axis_0, "graph t(x: float32[2,3,5], s: float32[2,3,5], b: float32[2,3,5]) opset 17 { "
                         "y = LayerNormalization(x, s, b) {axis = 0} } -> y")
 CASE(gather_drops_n, "graph t(x: float32[1,3,5]) opset 13 { i: int64[] = constant {0} g = Gather(x, i) {axis = 0} "
                      "y = Transpose(g) } -> y")
 CASE(concat_on_axis_0, "graph t(x: float32[1,3,5], z: float32[2,3,5]) opset 13 { y = Concat(x, z, x) {axis = 0} } -> y")
-CASE(arg_max_default_axis, "graph t(x: float32[1,9], z: float32[6,4]) opset 13 { a = ArgMax(x) b = ArgMax(z) {keepdims = 0} "
-                           "c = ArgMin(z) } -> a, b, c")
-CASE(reduce_over_everything, "graph t(x: float32[1,3,50]) opset 13 { y = ReduceMean(x) {keepdims = 0} z = ReduceMax(x) } -> y, z")
-CASE(max_pool_indices, "graph t(x: float32[1,2,7,7]) opset 12 { y, i = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2]} } -> y, i")
+CASE(arg_max_default_axis,
+     "graph t(x: float32[1,9], z: float32[6,4]) opset 13 { a = ArgMax(x) b = ArgMax(z) {keepdims = 0} "
+     "c = ArgMin(z) } -> a, b, c")
+CASE(reduce_over_everything,
+     "graph t(x: float32[1,3,50]) opset 13 { y = ReduceMean(x) {keepdims = 0} z = ReduceMax(x) } -> y, z")
+CASE(max_pool_indices,
+     "graph t(x: float32[1,2,7,7]) opset 12 { y, i = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2]} } -> y, i")
 
 /* The large form of the detection head's reshape: fewer lanes, for their size. */
 static void reshape_1_3_85_52_52(void **state) {
     (void)state;
-    check_most("graph t(x: float32[1,255,52,52]) opset 13 { s: int64[5] = constant {1, 3, 85, 52, 52} r = Reshape(x, s) "
-               "y = Transpose(r) {perm = [0, 1, 3, 4, 2]} } -> y", -3, 3, 0, 7);
+    check_most(
+        "graph t(x: float32[1,255,52,52]) opset 13 { s: int64[5] = constant {1, 3, 85, 52, 52} r = Reshape(x, s) "
+        "y = Transpose(r) {perm = [0, 1, 3, 4, 2]} } -> y",
+        -3, 3, 0, 7);
 }
 
 /* Sigmoid, split into centre, size and class scores, grid and anchors as constants of batch 1, flattened and joined. */
@@ -179,7 +189,8 @@ static void bert_with_a_constant_mask(void **state) {
           "} -> y");
 }
 
-/* Nothing is suppressed at a threshold of 1: three boxes in every lane, whose gathered rows are outputs of one shape. */
+/* Nothing is suppressed at a threshold of 1: three boxes in every lane, whose gathered rows are outputs of one shape.
+ */
 static void nms_tail_of_one_length(void **state) {
     (void)state;
     unsigned long long unlike =
@@ -187,17 +198,19 @@ static void nms_tail_of_one_length(void **state) {
                    "k: int64[1] = constant {3}\n iou: float32[1] = constant {1}\n n = NonMaxSuppression(b, s, k, iou)\n"
                    "two: int64[1] = constant {2}\n i = Gather(n, two) {axis = 1}\n one: int64[1] = constant {1}\n"
                    "f = Squeeze(i, one)\n zero: int64[1] = constant {0}\n all = Squeeze(b, zero)\n y = Gather(all, f)\n"
-                   "} -> y, n", 0, 4, 1e-4, 9);
+                   "} -> y, n",
+                   0, 4, 1e-4, 9);
     assert_int_equal(unlike, 0);
 }
 
 /* Lanes that keep more boxes than others: a run of both says so, a run of equal ones is right. */
 static void nms_tail_of_unlike_lengths(void **state) {
     (void)state;
-    unsigned long long unlike =
-        check_most("graph t(b: float32[1,9,4], s: float32[1,1,9]) opset 13 {\n"
-                   "k: int64[1] = constant {9}\n iou: float32[1] = constant {0.1}\n n = NonMaxSuppression(b, s, k, iou)\n"
-                   "} -> n", 0, 4, 1e-4, 9);
+    unsigned long long unlike = check_most(
+        "graph t(b: float32[1,9,4], s: float32[1,1,9]) opset 13 {\n"
+        "k: int64[1] = constant {9}\n iou: float32[1] = constant {0.1}\n n = NonMaxSuppression(b, s, k, iou)\n"
+        "} -> n",
+        0, 4, 1e-4, 9);
     assert_true(unlike > 0);
 }
 
@@ -208,14 +221,17 @@ static const struct {
 } refused[] = {
     {"graph t(x: float32[2,3]) opset 13 { y, s, z = DynamicQuantizeLinear(x) \"q\" } -> y, s, z",
      "node 'q' (DynamicQuantizeLinear-13), domain 'ai.onnx': not supported"},
-    {"graph t(x: float32[1,3]) opset 13 { s = Shape(x) i: int64[] = constant {0} n = Gather(s, i) one: int64[] = constant {1} "
+    {"graph t(x: float32[1,3]) opset 13 { s = Shape(x) i: int64[] = constant {0} n = Gather(s, i) one: int64[] = "
+     "constant {1} "
      "c = Equal(n, one) y = If(c) {then_branch = graph a() opset 13 { x = outer x p = Neg(x) } -> (p), "
      "else_branch = graph b() opset 13 { x = outer x q = Abs(x) } -> (q)} \"branch\" } -> y",
      "node 'branch' (If-13), domain 'ai.onnx': not supported"},
-    {"graph t(n: int64[], x: float32[3]) opset 13 { c: bool[] = constant {1} y = Loop(n, c, x) {body = graph body(i: int64[], "
+    {"graph t(n: int64[], x: float32[3]) opset 13 { c: bool[] = constant {1} y = Loop(n, c, x) {body = graph body(i: "
+     "int64[], "
      "k: bool[], v: float32[3]) opset 13 { w = Add(v, v) } -> (k, w)} \"turns\" } -> y",
      "node 'turns' (Loop-13), domain 'ai.onnx': not supported"},
-    {"graph t(x: float32[7,1,3], w: float32[1,8,3], r: float32[1,8,2]) opset 14 { y, h, c = LSTM(x, w, r) {hidden_size = 2} "
+    {"graph t(x: float32[7,1,3], w: float32[1,8,3], r: float32[1,8,2]) opset 14 { y, h, c = LSTM(x, w, r) {hidden_size "
+     "= 2} "
      "\"memory\" } -> y, h, c",
      "node 'memory' (LSTM-14), domain 'ai.onnx': not supported"},
     {"graph t(x: float32[3]) opset 13 { r = RandomUniform() {shape = [3]} \"dice\" y = Add(x, r) } -> y",
@@ -242,15 +258,24 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_11_over_a_middle_axis), cmocka_unit_test(flatten_axis_1),
-        cmocka_unit_test(squeeze_without_axes),          cmocka_unit_test(reshape_1_rest),
-        cmocka_unit_test(reshape_1_c_rest),              cmocka_unit_test(reshape_1_3_85_52_52),
-        cmocka_unit_test(mvn_default_axes),              cmocka_unit_test(batch_norm_training),
-        cmocka_unit_test(layer_norm_axis_0),             cmocka_unit_test(gather_drops_n),
-        cmocka_unit_test(concat_on_axis_0),              cmocka_unit_test(arg_max_default_axis),
-        cmocka_unit_test(reduce_over_everything),        cmocka_unit_test(max_pool_indices),
-        cmocka_unit_test(yolo_detect_head),              cmocka_unit_test(bert_with_a_constant_mask),
-        cmocka_unit_test(nms_tail_of_one_length),        cmocka_unit_test(nms_tail_of_unlike_lengths),
+        cmocka_unit_test(softmax_11_over_a_middle_axis),
+        cmocka_unit_test(flatten_axis_1),
+        cmocka_unit_test(squeeze_without_axes),
+        cmocka_unit_test(reshape_1_rest),
+        cmocka_unit_test(reshape_1_c_rest),
+        cmocka_unit_test(reshape_1_3_85_52_52),
+        cmocka_unit_test(mvn_default_axes),
+        cmocka_unit_test(batch_norm_training),
+        cmocka_unit_test(layer_norm_axis_0),
+        cmocka_unit_test(gather_drops_n),
+        cmocka_unit_test(concat_on_axis_0),
+        cmocka_unit_test(arg_max_default_axis),
+        cmocka_unit_test(reduce_over_everything),
+        cmocka_unit_test(max_pool_indices),
+        cmocka_unit_test(yolo_detect_head),
+        cmocka_unit_test(bert_with_a_constant_mask),
+        cmocka_unit_test(nms_tail_of_one_length),
+        cmocka_unit_test(nms_tail_of_unlike_lengths),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

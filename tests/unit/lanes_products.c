@@ -1,14 +1,16 @@
 /*
  * lanes_products.c: products and convolutions with lanes, bit for bit what each lane alone gives: what a plan for many
  * lanes may fold (lanes into rows of a matrix or pixels of an image) or give to another kernel. Random sizes around the
- * borders of tiles and chunks, weights as constants, as shared and as per-lane inputs, and tails that kernels take along.
- * A software device gets the kernels of one; every second problem takes it for a GPU of a few or many cores, so that the
- * tiled kernels, the skinny one and folding run everywhere. BRAID_TEST_ALL=N: N problems of each kind; BRAID_TEST_SEED.
- * labels: lanes
+ * borders of tiles and chunks, weights as constants, as shared and as per-lane inputs, and tails that kernels take
+ * along. A software device gets the kernels of one; every second problem takes it for a GPU of a few or many cores, so
+ * that the tiled kernels, the skinny one and folding run everywhere. BRAID_TEST_ALL=N: N problems of each kind;
+ * BRAID_TEST_SEED. labels: lanes
  */
 #include "ops_gpu.h"
 
-static int64_t below(int64_t n) { return (int64_t)(ops_uniform() * (double)n); }
+static int64_t below(int64_t n) {
+    return (int64_t)(ops_uniform() * (double)n);
+}
 #define ONE_OF(...) (((const int64_t[]){__VA_ARGS__})[below((int64_t)COUNT_OF(((const int64_t[]){__VA_ARGS__})))])
 
 typedef struct problem {
@@ -17,19 +19,33 @@ typedef struct problem {
     bool constant[6]; /* of the inputs x, w, b, r */
 } problem;
 
-static const char *type_text(const problem *p) { return braid_type_name(p->type); }
+static const char *type_text(const problem *p) {
+    return braid_type_name(p->type);
+}
 
 /* The tail of a product m of shape `shape`, whose last dim (or channel dim) has n elements. */
 static void add_tail(problem *p, const char *shape, const char *per_channel) {
     char *at = p->source + strlen(p->source);
     size_t room = sizeof p->source - strlen(p->source);
     switch (below(6)) {
-    case 0: snprintf(at, room, "y = Relu(m) } -> y"); break;
-    case 1: snprintf(at, room, "t = Sigmoid(m) y = Mul(m, t) } -> y"); break;
-    case 2: snprintf(at, room, "t = Add(m, b) y = Relu(t) } -> y"); break;
-    case 3: snprintf(at, room, "t = Add(m, r) y = Tanh(t) } -> y"); break;
-    case 4: snprintf(at, room, "t = Mul(m, b) u = Add(t, r) y = Clip(u) } -> y, m"); break;
-    default: snprintf(at, room, "y = Identity(m) } -> y"); break;
+    case 0:
+        snprintf(at, room, "y = Relu(m) } -> y");
+        break;
+    case 1:
+        snprintf(at, room, "t = Sigmoid(m) y = Mul(m, t) } -> y");
+        break;
+    case 2:
+        snprintf(at, room, "t = Add(m, b) y = Relu(t) } -> y");
+        break;
+    case 3:
+        snprintf(at, room, "t = Add(m, r) y = Tanh(t) } -> y");
+        break;
+    case 4:
+        snprintf(at, room, "t = Mul(m, b) u = Add(t, r) y = Clip(u) } -> y, m");
+        break;
+    default:
+        snprintf(at, room, "y = Identity(m) } -> y");
+        break;
     }
     char head[512];
     snprintf(head, sizeof head, ", b: %s[%s], r: %s[%s]) { ", type_text(p), per_channel, type_text(p), shape);
@@ -39,12 +55,13 @@ static void add_tail(problem *p, const char *shape, const char *per_channel) {
 }
 
 static void draw_matmul(problem *p) {
-    int64_t m = ONE_OF(1, 1, 2, 3, 5, 8, 16, 17, 33, 70), k = ONE_OF(1, 7, 31, 64, 65, 128, 200, 300, 513), n = ONE_OF(1, 3, 8, 17, 64, 65, 130, 256);
+    int64_t m = ONE_OF(1, 1, 2, 3, 5, 8, 16, 17, 33, 70), k = ONE_OF(1, 7, 31, 64, 65, 128, 200, 300, 513),
+            n = ONE_OF(1, 3, 8, 17, 64, 65, 130, 256);
     int64_t outer = ONE_OF(0, 0, 1, 2, 3);
     char shape[96] = "", columns[32];
     if (outer) snprintf(shape, sizeof shape, "%lld,", (long long)outer);
-    snprintf(p->source, sizeof p->source, "graph t(x: %s[%s%lld,%lld], w: %s[%lld,%lld]@m = MatMul(x, w) ", type_text(p), shape,
-             (long long)m, (long long)k, type_text(p), (long long)k, (long long)n);
+    snprintf(p->source, sizeof p->source, "graph t(x: %s[%s%lld,%lld], w: %s[%lld,%lld]@m = MatMul(x, w) ",
+             type_text(p), shape, (long long)m, (long long)k, type_text(p), (long long)k, (long long)n);
     snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%lld,%lld", (long long)m, (long long)n);
     snprintf(columns, sizeof columns, "%lld", (long long)n);
     add_tail(p, shape, columns);
@@ -55,18 +72,22 @@ static void draw_gemm(problem *p) {
     int ta = (int)below(2), tb = (int)below(2);
     char shape[64], columns[32];
     snprintf(p->source, sizeof p->source,
-             "graph t(x: %s[%lld,%lld], w: %s[%lld,%lld], c: %s[%s%lld]@m = Gemm(x, w, c) {transA = %d, transB = %d, alpha = %s, "
-             "beta = %s} ", type_text(p), (long long)(ta ? k : m), (long long)(ta ? m : k), type_text(p), (long long)(tb ? n : k),
-             (long long)(tb ? k : n), type_text(p), below(2) ? "" : "1,", (long long)n, ta, tb, below(2) ? "1.0" : "0.5",
-             below(2) ? "1.0" : "-2.0");
+             "graph t(x: %s[%lld,%lld], w: %s[%lld,%lld], c: %s[%s%lld]@m = Gemm(x, w, c) {transA = %d, transB = %d, "
+             "alpha = %s, "
+             "beta = %s} ",
+             type_text(p), (long long)(ta ? k : m), (long long)(ta ? m : k), type_text(p), (long long)(tb ? n : k),
+             (long long)(tb ? k : n), type_text(p), below(2) ? "" : "1,", (long long)n, ta, tb,
+             below(2) ? "1.0" : "0.5", below(2) ? "1.0" : "-2.0");
     snprintf(shape, sizeof shape, "%lld,%lld", (long long)m, (long long)n);
     snprintf(columns, sizeof columns, "%lld", (long long)n);
     add_tail(p, shape, columns);
 }
 
 static void draw_conv(problem *p) {
-    int64_t batch = ONE_OF(1, 1, 1, 2), group = ONE_OF(1, 1, 1, 2, 0), c = ONE_OF(1, 3, 4, 8, 16, 24), k = ONE_OF(1, 1, 2, 3, 5), out = ONE_OF(1, 4, 6, 8, 16, 32, 70);
-    int64_t h = k + below(12), w = k + below(12), stride = ONE_OF(1, 1, 2), pad = below(k / 2 + 1), dilation = ONE_OF(1, 1, 1, 2);
+    int64_t batch = ONE_OF(1, 1, 1, 2), group = ONE_OF(1, 1, 1, 2, 0), c = ONE_OF(1, 3, 4, 8, 16, 24),
+            k = ONE_OF(1, 1, 2, 3, 5), out = ONE_OF(1, 4, 6, 8, 16, 32, 70);
+    int64_t h = k + below(12), w = k + below(12), stride = ONE_OF(1, 1, 2), pad = below(k / 2 + 1),
+            dilation = ONE_OF(1, 1, 1, 2);
     if (!group) group = out = c; /* depthwise */
     if (c % group || out % group) group = 1;
     int64_t reach = dilation * (k - 1) + 1;
@@ -74,12 +95,13 @@ static void draw_conv(problem *p) {
     reach = dilation * (k - 1) + 1;
     char shape[128], channel[32];
     snprintf(p->source, sizeof p->source,
-             "graph t(x: %s[%lld,%lld,%lld,%lld], w: %s[%lld,%lld,%lld,%lld], c: %s[%lld]@m = Conv(x, w, c) {group = %lld, pads = "
+             "graph t(x: %s[%lld,%lld,%lld,%lld], w: %s[%lld,%lld,%lld,%lld], c: %s[%lld]@m = Conv(x, w, c) {group = "
+             "%lld, pads = "
              "[%lld, %lld, %lld, %lld], strides = [%lld, %lld], dilations = [%lld, %lld]} ",
              type_text(p), (long long)batch, (long long)c, (long long)h, (long long)w, type_text(p), (long long)out,
-             (long long)(c / group), (long long)k, (long long)k, type_text(p), (long long)out, (long long)group, (long long)pad,
-             (long long)pad, (long long)pad, (long long)pad, (long long)stride, (long long)stride, (long long)dilation,
-             (long long)dilation);
+             (long long)(c / group), (long long)k, (long long)k, type_text(p), (long long)out, (long long)group,
+             (long long)pad, (long long)pad, (long long)pad, (long long)pad, (long long)stride, (long long)stride,
+             (long long)dilation, (long long)dilation);
     snprintf(shape, sizeof shape, "%lld,%lld,%lld,%lld", (long long)batch, (long long)out,
              (long long)((h + 2 * pad - reach) / stride + 1), (long long)((w + 2 * pad - reach) / stride + 1));
     snprintf(channel, sizeof channel, "%lld,1,1", (long long)out);
@@ -87,13 +109,17 @@ static void draw_conv(problem *p) {
 }
 
 static void draw_transposed(problem *p) {
-    int64_t c = ONE_OF(1, 2, 4, 8), out = ONE_OF(1, 3, 4, 8), k = ONE_OF(1, 2, 3, 4), h = 1 + below(8), w = 1 + below(8), stride = ONE_OF(1, 2, 3);
+    int64_t c = ONE_OF(1, 2, 4, 8), out = ONE_OF(1, 3, 4, 8), k = ONE_OF(1, 2, 3, 4), h = 1 + below(8),
+            w = 1 + below(8), stride = ONE_OF(1, 2, 3);
     char shape[128], channel[32];
     snprintf(p->source, sizeof p->source,
-             "graph t(x: %s[1,%lld,%lld,%lld], w: %s[%lld,%lld,%lld,%lld], c: %s[%lld]@m = ConvTranspose(x, w, c) {strides = [%lld, "
-             "%lld]} ", type_text(p), (long long)c, (long long)h, (long long)w, type_text(p), (long long)c, (long long)out,
+             "graph t(x: %s[1,%lld,%lld,%lld], w: %s[%lld,%lld,%lld,%lld], c: %s[%lld]@m = ConvTranspose(x, w, c) "
+             "{strides = [%lld, "
+             "%lld]} ",
+             type_text(p), (long long)c, (long long)h, (long long)w, type_text(p), (long long)c, (long long)out,
              (long long)k, (long long)k, type_text(p), (long long)out, (long long)stride, (long long)stride);
-    snprintf(shape, sizeof shape, "1,%lld,%lld,%lld", (long long)out, (long long)(stride * (h - 1) + k), (long long)(stride * (w - 1) + k));
+    snprintf(shape, sizeof shape, "1,%lld,%lld,%lld", (long long)out, (long long)(stride * (h - 1) + k),
+             (long long)(stride * (w - 1) + k));
     snprintf(channel, sizeof channel, "%lld,1,1", (long long)out);
     add_tail(p, shape, channel);
 }
@@ -109,7 +135,8 @@ static void make_constants(braid_model *model, const problem *p, const braid_ten
             continue;
         }
         tensor *t = NULL;
-        if (tensor_new(model->memory, v->type.type, v->type.rank, v->type.dims, &t, NULL) != BRAID_OK) fail_msg("memory");
+        if (tensor_new(model->memory, v->type.type, v->type.rank, v->type.dims, &t, NULL) != BRAID_OK)
+            fail_msg("memory");
         memcpy(t->data, in[i].data, in[i].bytes);
         v->kind = VALUE_CONSTANT;
         v->constant = t;
@@ -162,7 +189,8 @@ static void run_problem(problem *p, bool as_gpu) {
 }
 
 static void run_kind(void (*make)(problem *)) {
-    static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT16, BRAID_FLOAT16, BRAID_BFLOAT16};
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32,
+                                       BRAID_FLOAT16, BRAID_FLOAT16, BRAID_BFLOAT16};
     const char *all = getenv("BRAID_TEST_ALL"), *seed = getenv("BRAID_TEST_SEED");
     int count = all ? atoi(all) : 10;
     ops_seed = seed ? strtoull(seed, NULL, 0) * 7919 : 1;
@@ -173,10 +201,22 @@ static void run_kind(void (*make)(problem *)) {
     }
 }
 
-static void matmul(void **state) { (void)state; run_kind(draw_matmul); }
-static void gemm(void **state) { (void)state; run_kind(draw_gemm); }
-static void conv(void **state) { (void)state; run_kind(draw_conv); }
-static void transposed(void **state) { (void)state; run_kind(draw_transposed); }
+static void matmul(void **state) {
+    (void)state;
+    run_kind(draw_matmul);
+}
+static void gemm(void **state) {
+    (void)state;
+    run_kind(draw_gemm);
+}
+static void conv(void **state) {
+    (void)state;
+    run_kind(draw_conv);
+}
+static void transposed(void **state) {
+    (void)state;
+    run_kind(draw_transposed);
+}
 
 /* What the others ran is what this file is for. */
 static void folded(void **state) {

@@ -60,10 +60,11 @@ static inline braid_tensor ops_lane_data(const braid_tensor *t, uint32_t by) {
 }
 
 /* Which runs: every third case with poisoned memory, storages apart; every fourth unfused. */
-static inline braid_session *ops_lanes_session(lane_case *c, braid_device *device, const braid_model *model, braid_error *err) {
+static inline braid_session *ops_lanes_session(lane_case *c, braid_device *device, const braid_model *model,
+                                               braid_error *err) {
     braid_session *s = NULL;
-    braid_session_options options = {.size = sizeof options, .verify = true, .lanes_max = OPS_LANES_LIMIT,
-                                     .no_fuse = lanes_draw(c, 4) == 0};
+    braid_session_options options = {
+        .size = sizeof options, .verify = true, .lanes_max = OPS_LANES_LIMIT, .no_fuse = lanes_draw(c, 4) == 0};
     if (braid_session_create(&device, 1, model, &options, &s, err) != BRAID_OK) return NULL;
     if (lanes_draw(c, 3)) return s;
     s->test = (session_test){.redzone = true, .shuffle = lanes_draw(c, 2), .poison = true, .poison_byte = 0xff};
@@ -74,7 +75,8 @@ static inline braid_session *ops_lanes_session(lane_case *c, braid_device *devic
 /* Called with every session when it was opened, and before it is closed. */
 static void (*ops_lanes_opened)(braid_session *), (*ops_lanes_closing)(const braid_session *);
 
-/* L in {2, 7, 64} with what is shared drawn for each; a case that every lane alone is refused must be refused in lanes. */
+/* L in {2, 7, 64} with what is shared drawn for each; a case that every lane alone is refused must be refused in lanes.
+ */
 static inline bool ops_lanes_check(lane_case *c) {
     static const uint32_t counts[] = {2, 7, 64};
     for (size_t i = 0; i < COUNT_OF(counts); i++)
@@ -83,8 +85,8 @@ static inline bool ops_lanes_check(lane_case *c) {
 }
 
 /* Runs the graph with lanes; frees nothing of in. Returns the number of host steps. */
-static inline uint64_t ops_compare_lanes(braid_device *device, const char *source, const braid_model *model, size_t n_in,
-                                         const braid_tensor *in, uint64_t seed) {
+static inline uint64_t ops_compare_lanes(braid_device *device, const char *source, const braid_model *model,
+                                         size_t n_in, const braid_tensor *in, uint64_t seed) {
     lane_case *c = calloc(1, sizeof *c);
     braid_error err = {0};
     braid_plan_stats stats = {0};
