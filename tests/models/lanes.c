@@ -90,7 +90,8 @@ static bool run_all(const settings *s, lane_case *c) {
     if (!(b.alone_ns = least_of_two_runs(c))) return false;
     if (!c->n_usable) return lanes_wrong(c, "no input that was drawn is accepted");
     if (!run_counts(s, c, &b, " lanes")) return false;
-    c->session->test = (session_test){.redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff};
+    c->session->test =
+        (session_test){.redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff, .staged = true};
     stage_cache_clear(c->session, &c->session->stages);
     return run_counts(s, c, &b, "; poisoned");
 }

@@ -97,7 +97,8 @@ static unsigned long long check_most(const char *source, double lo, double hi, d
     bool good = true;
     for (int round = 0; round < 3 && good; round++) {
         if (round == 2) {
-            c->session->test = (session_test){.redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff};
+            c->session->test =
+                (session_test){.redzone = true, .shuffle = true, .poison = true, .poison_byte = 0xff, .staged = true};
             stage_cache_clear(c->session, &c->session->stages);
         }
         good = lanes_share(c, round ? 50 : 0) && lanes_run(c, 2) && lanes_run(c, 7) && (most < 8 || lanes_run(c, most));
