@@ -21,13 +21,15 @@ static const device_traits devices[] = {
      .max_buffer = 1u << 27},
 };
 
-/* bits 0-1: device, 2: shuffle, 3: red zones, 4: three lanes, 5: without fusion, 6-7: value of free dims */
+/* The input's length chooses the memory budget: every third plan takes as little as it can.
+   bits 0-1: device, 2: shuffle, 3: red zones, 4: three lanes, 5: without fusion, 6-7: value of free dims */
 typedef struct choices {
     const device_traits *device;
     int shuffle;
     bool redzone, no_fuse;
     uint32_t lanes;
     int64_t dim;
+    uint64_t budget;
 } choices;
 
 static choices choices_of(uint8_t byte) {
@@ -134,7 +136,8 @@ static graph *without(const graph *g, arena *memory, const bool *gone, braid_err
 }
 
 static plan *plan_once(const graph *g, arena *memory, const choices *c, braid_error *err) {
-    plan_options options = {.device = c->device, .redzone = c->redzone, .shuffle = c->shuffle};
+    plan_options options = {.device = c->device, .redzone = c->redzone, .shuffle = c->shuffle,
+                            .memory_budget = c->budget};
     plan *p;
     return sound(plan_new(g, memory, &options, &p, err), "plan", err) == BRAID_OK ? p : NULL;
 }
@@ -176,6 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!size) return 0;
     choices c = choices_of(data[0]);
+    c.budget = size % 3 == 0;
     braid_error err = {0};
     arena *memory = arena_new();
     if (!memory) return 0;
