@@ -226,11 +226,11 @@ static uint64_t gather_bytes(const reroller *r, const pack *k, int slot) {
     return bytes;
 }
 
-/* Outputs that a single Concat would have taken in place. */
+/* Outputs that a single Concat would have taken in place: that asks for multiples of 16 bytes. */
 static uint64_t scatter_bytes(const reroller *r, const pack *k) {
     const node *n = reroll_node(r, k->members[0]);
     for (int i = 0; i < n->n_out; i++) {
-        if (n->out[i] < 0) continue;
+        if (n->out[i] < 0 || value_bytes(r, n->out[i]) % 16) continue;
         for (int32_t u = r->use_start[n->out[i]]; u < r->use_start[n->out[i] + 1]; u++) {
             int32_t reader = r->uses[u].node;
             if (r->pack_of[reader] < 0 && strcmp(reroll_node(r, reader)->type, "Concat") == 0)
@@ -294,10 +294,10 @@ static bool shares_weights(const reroller *r, const pack *k) {
  * and bytes at 2 TB/s, and what it is worth to leave a graph as it is.
  */
 enum {
-    STEP_PS = 150000,
+    STEP_PS = 200000,
     FUSED_PS = 40000,
     SHARED_PS = 500000,
-    START_PS = 1000000,
+    START_PS = 1200000,
     WAVE_PS = 2200000,
     BYTES_PER_NS = 2000
 };

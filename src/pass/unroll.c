@@ -47,12 +47,19 @@ static braid_status take_stack(unroller *u, const node *n) {
     int32_t *in = arena_array(u->c.to->memory, (size_t)n->n_in + 1, sizeof *in);
     if (!in) return error_memory(u->c.err);
     for (int i = 0; i < n->n_in; i++) TRY(copier_value(&u->c, n->in[i], &in[i]));
-    u->singles[n->out[0]] = in;
+    if (n->n_in == 1) copier_replace(&u->c, n->out[0], in[0]);
+    else u->singles[n->out[0]] = in;
     return BRAID_OK;
 }
 
 static braid_status take_unstack(unroller *u, const node *n) {
     const int32_t *singles;
+    int32_t now;
+    if (n->n_out == 1) {
+        TRY(copier_value(&u->c, n->in[0], &now));
+        copier_replace(&u->c, n->out[0], now);
+        return BRAID_OK;
+    }
     TRY(singles_of(u, n->in[0], &singles));
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0) copier_replace(&u->c, n->out[i], singles[i]);
