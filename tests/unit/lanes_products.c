@@ -144,17 +144,6 @@ static void make_constants(braid_model *model, const problem *p, const braid_ten
     g->n_inputs = n;
 }
 
-/* Plans as for a GPU from now on. */
-static void pretend(braid_session *s) {
-    static device_traits made_up;
-    made_up = *s->traits;
-    made_up.software = false;
-    made_up.fold_always = below(4) > 0;
-    made_up.cores = (uint32_t)ONE_OF(1, 1, 2, 2, 16);
-    s->traits = &made_up;
-    stage_cache_clear(s, &s->stages);
-}
-
 static unsigned n_steps, n_folded;
 
 static void count_folded(const braid_session *s) {
@@ -181,7 +170,7 @@ static void run_problem(problem *p, bool as_gpu) {
         if (!p->constant[i]) given[n_given++] = in[i];
     }
     make_constants(model, p, in);
-    ops_lanes_opened = as_gpu ? pretend : NULL;
+    ops_lanes_as_gpu = as_gpu;
     ops_lanes_closing = count_folded;
     ops_compare_lanes(ops_device(false), p->source, model, (size_t)n_given, given, ops_seed);
     braid_model_free(model);
