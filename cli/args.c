@@ -55,7 +55,7 @@ static const row rows[] = {
     {"atol", 0, "X", CHECK, NUMBER, AT(atol), "absolute tolerance (default 1e-5)"},
     {"lanes", 'n', "N", RUN, TEXT, AT(lanes),
      "N inferences in one run. An input of the model's shape is shared by all lanes; one more axis in front, or\n"
-     "N where the model's first dimension is 1, or N values are lanes; random values differ in each.\n"
+     "N where the model's first dimension is 1, or giving it N times, makes lanes; random values differ in each.\n"
      "Default: what the inputs have. Outputs get a first axis N"},
     {"shared", 0, "NAME", RUN | INFO, LIST, AT(shared), "this input is the same for all lanes"},
     {"lane", 0, "NAME", RUN, LIST, AT(lane_inputs), "this input's first axis is that of the lanes"},

@@ -127,6 +127,7 @@ static void print_json(const cli_options *o, const engine *e, const ablation *a)
 
 braid_status bench_ablate(const cli_options *o, engine *e, braid_tensor *in, size_t n_in, uint32_t lanes,
                           braid_error *err) {
+    if (o->no_reroll) return cli_error(err, BRAID_ARGUMENT, "--ablate and --no-reroll exclude each other");
     if (o->against) return cli_error(err, BRAID_ARGUMENT, "--ablate and --against exclude each other");
     engine_plan plan = {.inputs = in, .n_inputs = n_in, .lanes_max = lanes};
     bench_work w = {.in = in, .n_in = n_in, .lanes = lanes};

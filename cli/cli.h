@@ -136,7 +136,7 @@ bool tensor_count(int rank, const int64_t *dims, int64_t *out); /* false: negati
 bool tensor_span(braid_type, int64_t count, size_t *bytes);     /* sub-byte types packed; strings: pointers */
 int value_bits(braid_type);
 bool value_is_float(braid_type);                                           /* float8 and float4 included */
-void dims_text(int rank, const int64_t *dims, char *out, size_t capacity); /* "[1,3,224,224]" */
+void dims_text(int rank, const int64_t *dims, char *out, size_t capacity); /* "[1,3,224,?]": below 0 is free */
 /* "1,3,224,224" or "1x3x224x224"; an empty text is rank 0. */
 bool dims_parse(const char *text, int *rank, int64_t *dims);
 /* One line about the values: range, mean, the first ones. Appends to `out`. */
@@ -192,6 +192,8 @@ typedef struct lane_inputs {
 /* The items with patterns replaced by the files that match; the texts are the list's. */
 braid_status inputs_expand(const cli_list *given, cli_list *out, braid_error *err);
 void inputs_release(cli_list *);
+/* ARGUMENT, naming the option, where the model has no input of one of these names. */
+braid_status lanes_check_names(const braid_model *, const cli_list *, const char *option, braid_error *err);
 /* To be freed with lanes_free, also after an error. */
 braid_status lanes_load(const braid_model *, const cli_options *, lane_inputs *, braid_error *err);
 void lanes_free(lane_inputs *);

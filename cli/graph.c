@@ -142,6 +142,8 @@ static braid_status write_graph(const cli_options *o, engine *e, braid_error *er
 }
 
 static braid_status graph(const cli_options *o, engine *e, braid_error *err) {
+    if (!o->plan && (o->estimate || o->lanes))
+        return cli_error(err, BRAID_ARGUMENT, "%s: it needs --plan", o->estimate ? "--estimate" : "--lanes");
     if (!o->plan) return write_graph(o, e, err);
     graph_plan p = {0};
     braid_status status = make_plan(o, e, &p, err);

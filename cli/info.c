@@ -9,23 +9,16 @@ static braid_status print_report(const engine *e, braid_model_report kind, braid
     return BRAID_OK;
 }
 
-static braid_status share(const cli_options *o, braid_tensor *in, size_t n_in, braid_error *err) {
-    for (size_t k = 0; k < o->shared.count; k++) {
-        bool found = false;
-        for (size_t i = 0; i < n_in; i++) {
-            if (strcmp(in[i].name, o->shared.items[k]) != 0) continue;
-            in[i].flags |= BRAID_TENSOR_SHARED;
-            found = true;
-        }
-        if (!found) return cli_error(err, BRAID_ARGUMENT, "--shared: the model has no input '%s'", o->shared.items[k]);
-    }
-    return BRAID_OK;
+static void share(const cli_options *o, braid_tensor *in, size_t n_in) {
+    for (size_t k = 0; k < o->shared.count; k++)
+        for (size_t i = 0; i < n_in; i++)
+            if (!strcmp(in[i].name, o->shared.items[k])) in[i].flags |= BRAID_TENSOR_SHARED;
 }
 
 static braid_status plan_lanes(engine *e, const cli_options *o, uint32_t lanes, braid_tensor *in, size_t n_in,
                                braid_error *err) {
     if (!o->lanes) return BRAID_OK;
-    TRY(share(o, in, n_in, err));
+    share(o, in, n_in);
     return braid_session_plan(e->session, lanes, in, n_in, err);
 }
 
@@ -36,6 +29,8 @@ static braid_status plan_session(engine *e, const cli_options *o, braid_error *e
     uint32_t lanes = 1;
     braid_error ignored = {0};
     if (o->lanes) TRY(args_lanes(o->lanes, &lanes, 1, &count, err));
+    if (o->shared.count && !o->lanes) return cli_error(err, BRAID_ARGUMENT, "--shared: it needs --lanes");
+    TRY(lanes_check_names(e->model, &o->shared, "--shared", err));
     bool shaped = inputs_load(e->model, o, 0, true, &in, &n_in, &ignored) == BRAID_OK;
     engine_plan plan = {.inputs = in, .n_inputs = shaped ? n_in : 0, .lanes_max = lanes};
     braid_status status = engine_session(e, o, &plan, err);
@@ -62,9 +57,9 @@ static braid_status print_memory(const engine *e, braid_error *err) {
            "arena MiB", "waves", "dispatches", "in place", "time ms");
     for (size_t i = 0; i < count; i++) {
         const braid_memory_choice *c = &choices[i];
-        printf("%12.2f %12.2f %8llu %10llu %8llu %12.3f\n", (double)c->bytes / (1 << 20), (double)c->arena_bytes / (1 << 20),
-               (unsigned long long)c->waves, (unsigned long long)c->dispatches, (unsigned long long)c->in_place,
-               (double)c->time_ns / 1e6);
+        printf("%12.2f %12.2f %8llu %10llu %8llu %12.3f\n", (double)c->bytes / (1 << 20),
+               (double)c->arena_bytes / (1 << 20), (unsigned long long)c->waves, (unsigned long long)c->dispatches,
+               (unsigned long long)c->in_place, (double)c->time_ns / 1e6);
     }
     return BRAID_OK;
 }

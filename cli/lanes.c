@@ -60,7 +60,7 @@ static bool listed(const cli_list *list, const char *name) {
     return false;
 }
 
-static braid_status check_names(const braid_model *model, const cli_list *list, const char *option, braid_error *err) {
+braid_status lanes_check_names(const braid_model *model, const cli_list *list, const char *option, braid_error *err) {
     for (size_t i = 0; i < list->count; i++) {
         bool found = false;
         for (size_t k = 0; k < braid_model_input_count(model); k++)
@@ -214,8 +214,8 @@ braid_status lanes_load(const braid_model *model, const cli_options *o, lane_inp
     size_t count;
     if (o->lanes) TRY(args_lanes(o->lanes, &number, 1, &count, err));
     TRY(inputs_rounds(model, o, &count, err));
-    TRY(check_names(model, &o->shared, "--shared", err));
-    TRY(check_names(model, &o->lane_inputs, "--lane", err));
+    TRY(lanes_check_names(model, &o->shared, "--shared", err));
+    TRY(lanes_check_names(model, &o->lane_inputs, "--lane", err));
     *l = (lane_inputs){.lanes = number, .several = o->lanes || o->split, .n_in = braid_model_input_count(model)};
     l->in = calloc(l->n_in + 1, sizeof *l->in);
     TRY(l->in ? load_all(model, o, l, err) : no_memory(err));

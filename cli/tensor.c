@@ -90,7 +90,8 @@ void tensors_free(braid_tensor *tensors, size_t count) {
 void dims_text(int rank, const int64_t *dims, char *out, size_t capacity) {
     size_t n = (size_t)snprintf(out, capacity, "[");
     for (int i = 0; i < rank && n < capacity; i++)
-        n += (size_t)snprintf(out + n, capacity - n, i ? ",%lld" : "%lld", (long long)dims[i]);
+        n += (size_t)(dims[i] < 0 ? snprintf(out + n, capacity - n, i ? ",?" : "?")
+                                  : snprintf(out + n, capacity - n, i ? ",%lld" : "%lld", (long long)dims[i]));
     if (n < capacity) snprintf(out + n, capacity - n, "]");
 }
 

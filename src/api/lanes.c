@@ -82,8 +82,13 @@ braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result
             return error_memory(err);
         *to = (place){.host = t, .stride = result->bytes};
     }
-    if (!tensor_type_equal(&to->host->type, &result->type))
-        return error_set(err, BRAID_UNSUPPORTED, "lane %u gives another shape than the lanes before it", lane);
+    if (!tensor_type_equal(&to->host->type, &result->type)) {
+        char shape[160], before[160];
+        session_shape_text(&result->type, shape, sizeof shape);
+        session_shape_text(&to->host->type, before, sizeof before);
+        return error_set(err, BRAID_UNSUPPORTED,
+                         "lane %u gives another shape than the lanes before it: [%s] after [%s]", lane, shape, before);
+    }
     if (result->bytes) memcpy((uint8_t *)to->host->data + lane * result->bytes, result->data, result->bytes);
     return BRAID_OK;
 }
@@ -129,7 +134,8 @@ static braid_status keep_lanes(const rounds *r, const place *out, braid_error *e
             tensor one = *out[i].host;
             if (!lane_good(s, lane)) continue;
             if (one.bytes) one.data = (void *)(uintptr_t)place_lane(&out[i], lane);
-            TRY(place_keep_lane(r->lanes, s->lane_base + lane, &one, &r->outputs[i], r->memory, err));
+            braid_status status = place_keep_lane(r->lanes, s->lane_base + lane, &one, &r->outputs[i], r->memory, err);
+            if (status != BRAID_OK) return error_within(err, status, "output '%s'", s->base->output_names[i]);
         }
     return BRAID_OK;
 }

@@ -92,8 +92,11 @@ static braid_status keep_lane(const rest *r, uint32_t lanes, uint32_t lane, cons
     if (!out) return error_memory(r->err);
     braid_status status = run_lane(r, in, out, memory, &why);
     if (status != BRAID_OK) return lane_failed(r->s, status, &why, r->err);
-    for (int32_t i = 0; i < r->st->rest->n_outputs; i++)
-        TRY(place_keep_lane(lanes, lane, out[i].host, &r->out[i], r->memory, r->err));
+    const graph *g = r->st->rest;
+    for (int32_t i = 0; i < g->n_outputs; i++) {
+        status = place_keep_lane(lanes, lane, out[i].host, &r->out[i], r->memory, r->err);
+        if (status != BRAID_OK) return error_within(r->err, status, "output '%s'", g->output_names[i]);
+    }
     return BRAID_OK;
 }
 

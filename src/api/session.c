@@ -164,7 +164,7 @@ void braid_session_free(braid_session *s) {
 
 /* ------------------------------------------------------------------------------------------------- inputs */
 
-static void shape_text(const tensor_type *t, char *buffer, size_t size) {
+void session_shape_text(const tensor_type *t, char *buffer, size_t size) {
     size_t n = 0;
     if (size) buffer[0] = 0;
     for (int i = 0; i < t->rank && n < size; i++) {
@@ -183,7 +183,7 @@ static braid_status bind_dim(const braid_session *s, int64_t *symbols, int32_t i
     if (dim_known(wanted)) {
         if (wanted == d) return BRAID_OK;
         char expected[160];
-        shape_text(&s->input_types[input], expected, sizeof expected);
+        session_shape_text(&s->input_types[input], expected, sizeof expected);
         return error_set(err, BRAID_SHAPE, "input '%s': dim %d is %lld, expected %lld (shape [%s])", v->name, k,
                          (long long)d, (long long)wanted, expected);
     }

@@ -187,6 +187,8 @@ braid_status lanes_verdict(const braid_session *, braid_error *err);
 braid_status lane_failed(braid_session *, braid_status, const braid_error *why, braid_error *err);
 /* Runs all lanes of these inputs: at once, or in rounds of as many as fit. */
 braid_status session_run_lanes(braid_session *, const place *inputs, place *outputs, arena *memory, braid_error *err);
+/* "1,3,?": the dims with commas, a question mark for one not known. */
+void session_shape_text(const tensor_type *, char *buffer, size_t size);
 /* Takes one lane's result into a place for `lanes`: the first that comes makes the room, zeros, and the others must
    have its shape. */
 braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,

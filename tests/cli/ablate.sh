@@ -27,3 +27,4 @@ done
 "$BRAID" bench clones.onnx --ablate --runs 1 --warmup 0 -q --device host | sed -n '2,3s/  */ /gp' | sed 's/[0-9][0-9]*\.[0-9]*/T/g'
 braid bench clones.onnx --ablate -n 1,2
 braid bench clones.onnx --ablate --against clones.onnx
+braid bench clones.onnx --ablate --no-reroll

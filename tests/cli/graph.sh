@@ -1,6 +1,8 @@
 # graph: the model as text; the plan as a picture that is well-formed, complete and without overlaps
 digits=$ROOT/examples/digits/digits.onnx
 braid graph "$ROOT/tests/cases/mod-signs/model.onnx"
+braid graph "$digits" --estimate
+braid graph "$digits" -n 3
 "$BRAID" graph "$digits" -o text.txt
 "$BRAID" info --graph "$digits" | cmp - text.txt && echo the same as info --graph
 cat >look.py <<'END'

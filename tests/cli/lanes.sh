@@ -29,6 +29,7 @@ one nchw --input image.npy -n 1
 one nchw --input image.npy --lane image
 one nchw --input wrong.npy
 one nchw --input wrong.npy --lane image
+one rowN --input wrong.npy --lane x
 one nchw --input first.npy --shared image
 one nchw --input none.npy
 one nchw --input image.npy -n 2
