@@ -111,11 +111,11 @@ static bool try_ways(trial *t, uint64_t arena_bytes) {
 }
 
 static bool try_budgets(trial *t, uint64_t fixed, uint64_t arena_bytes) {
-    for (uint64_t percent = 85; percent >= 10; percent -= 15) {
+    for (int percent = 85; percent >= 10; percent -= 15) {
         char name[32];
         way w = {.test = {POISON}};
-        braid_status status = run(t, &w, fixed + arena_bytes * percent / 100, t->got, NULL, NULL);
-        snprintf(name, sizeof name, "%d%%", (int)percent);
+        braid_status status = run(t, &w, fixed + arena_bytes * (uint64_t)percent / 100, t->got, NULL, NULL);
+        snprintf(name, sizeof name, "%d%%", percent);
         if (status == BRAID_DEVICE_MEMORY) return printf(" (not %s)", name) > 0;
         if (status != BRAID_OK || !same(t, name)) return false;
     }
