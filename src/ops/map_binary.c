@@ -146,7 +146,7 @@ static braid_status list_upgrade(upgrade *u) {
         int kept = 0;
         for (int i = 0; i < n->n_in; i += LIST_MAX) {
             int count = n->n_in - i < LIST_MAX ? n->n_in - i : LIST_MAX;
-            node *part = graph_node(u->g, is_mean ? "Sum" : n->type, n->domain, "", count, n->in + i, 1);
+            node *part = graph_node(u->g, is_mean ? "Sum" : n->type, n->domain, n->name, count, n->in + i, 1);
             if (!part) return error_memory(u->err);
             part->opset = n->opset;
             n->in[kept++] = part->out[0];
