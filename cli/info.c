@@ -27,13 +27,14 @@ static braid_status plan_session(engine *e, const cli_options *o, braid_error *e
     braid_tensor *in = NULL;
     size_t n_in = 0, count = 0;
     uint32_t lanes = 1;
-    braid_error ignored = {0};
+    braid_error why = {0};
     if (o->lanes) TRY(args_lanes(o->lanes, &lanes, 1, &count, err));
     if (o->shared.count && !o->lanes) return cli_error(err, BRAID_ARGUMENT, "--shared: it needs --lanes");
     TRY(lanes_check_names(e->model, &o->shared, "--shared", err));
-    bool shaped = inputs_load(e->model, o, 0, true, &in, &n_in, &ignored) == BRAID_OK;
+    bool shaped = inputs_load(e->model, o, 0, true, &in, &n_in, &why) == BRAID_OK;
     engine_plan plan = {.inputs = in, .n_inputs = shaped ? n_in : 0, .lanes_max = lanes};
-    braid_status status = engine_session(e, o, &plan, err);
+    braid_status status =
+        !shaped && o->lanes ? cli_error(err, why.status, "--lanes: %s", why.message) : engine_session(e, o, &plan, err);
     if (status == BRAID_OK) status = plan_lanes(e, o, lanes, in, n_in, err);
     tensors_free(in, n_in);
     return status;

@@ -211,7 +211,7 @@ static braid_status random_values(const cli_options *o, size_t index, double low
         double unit = (double)(next_random(&state) >> 11) * 0x1p-53;
         double v = real ? low + unit * (high - low) : (double)(int64_t)(low + unit * (high - low + 1));
         if (t->type == BRAID_STRING || !value_set(t, i, v))
-            return cli_error(err, BRAID_UNSUPPORTED, "random values of type %s in this range",
+            return cli_error(err, BRAID_UNSUPPORTED, "no random values of type %s in this range",
                              braid_type_name(t->type));
     }
     char dims[128];

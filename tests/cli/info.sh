@@ -16,3 +16,4 @@ onnx.save(helper.make_model(helper.make_graph([total], "g", ins, outs), ir_versi
     helper.make_opsetid("", 17)]), "sum.onnx")
 END
 braid info sum.onnx --device host
+"$BRAID" info "$ROOT/tests/cli/models/text.onnx" --device host -n 4 2>&1 >/dev/null || echo "exit code $?"
