@@ -116,17 +116,22 @@ static bool joins(const braid_step_time *a, const braid_step_time *b) {
 }
 
 /* Each clock (the host's, that of each submission; copies are those of all submissions together) begins where the last
-   event ended: what lies between is left out. */
+   event ended: what lies between is left out. Differences are taken between integers: the host's clock counts from the
+   machine's start, which leaves a double few digits. */
 static void add_steps(json_t *events, const braid_step_time *steps, size_t count) {
-    double end = 0, zero = 0;
+    double end = 0, zero = 0; /* zero: of the instant `base` of the clock */
+    uint64_t base = 0;
     for (size_t i = 0, next; i < count; i = next) {
         const braid_step_time *s = &steps[i], *before = i ? s - 1 : s;
         bool other =
             i == 0 || on_host(s) != on_host(before) || s->start_ns < before->start_ns || is_copy(s) || is_copy(before);
-        if (other) zero = end - (double)steps[i].start_ns / 1e3;
-        double first = zero + (double)steps[i].start_ns / 1e3;
+        if (other) {
+            zero = end;
+            base = s->start_ns;
+        }
+        double first = zero + (double)(s->start_ns - base) / 1e3;
         for (next = i; next < count && (next == i || joins(&steps[next - 1], &steps[next])); next++) {
-            double start = zero + (double)steps[next].start_ns / 1e3;
+            double start = zero + (double)(steps[next].start_ns - base) / 1e3;
             add_step(events, &steps[next], start);
             if (start + (double)steps[next].time_ns / 1e3 > end) end = start + (double)steps[next].time_ns / 1e3;
         }
