@@ -66,10 +66,6 @@ static braid_status stack_lower(lowering *l) {
     return BRAID_OK;
 }
 
-static braid_status unstack_lower(lowering *l) {
-    return lower_unstack(l);
-}
-
 const op copies_ops[] = {{.name = "Stack",
                           .domain = "braid",
                           .since = 1,
@@ -91,5 +87,5 @@ const op copies_ops[] = {{.name = "Stack",
                           .flags = OP_VARIADIC_OUT,
                           .infer = unstack_infer,
                           .eval = copies_eval,
-                          .lower = unstack_lower},
+                          .lower = lower_unstack},
                          {0}};
