@@ -10,6 +10,9 @@ cd "$(dirname "$0")/.."
 dir=$1 jobs=$2 long=${3:-}
 
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
+# lavapipe takes each work group's registers from the heap. ASan gives such sizes pages of their own, and hundreds of
+# megabytes in quarantine turn a second of kernels into minutes of page faults.
+export ASAN_OPTIONS=quarantine_size_mb=4
 export TSAN_OPTIONS=ignore_noninstrumented_modules=1
 
 suite() { # DIR PRESET [CTEST-OPTION ...]

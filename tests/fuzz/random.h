@@ -78,7 +78,10 @@ bool finding_set(finding *, int output, const char *format, ...) __attribute__((
 typedef struct lanes_total {
     unsigned long long runs, lanes, unlike, failing; /* as in ../lanes.h */
     unsigned rolled; /* graphs with copies that were re-rolled */
-    int as_gpu;      /* given: percent of the graphs that are planned as for a GPU */
+    /* given */
+    int as_gpu;           /* percent of the graphs that are planned as for a GPU */
+    int most_lanes;       /* of a run */
+    uint64_t deadline_ns; /* by clock_ns(), no run begins after it; 0: none */
 } lanes_total;
 bool lanes_try(draft *, braid_device *, int runs, lanes_total *, finding *);
 

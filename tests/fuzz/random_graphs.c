@@ -1,7 +1,8 @@
 /*
  * random_graphs.c: random graphs on the device against the CPU reference.
  *
- *     random_graphs [--seed S] [--count N] [--nodes N] [--device NAME] [--seconds N] [--lanes RUNS [--as-gpu PERCENT]]
+ *     random_graphs [--seed S] [--count N] [--nodes N] [--device NAME] [--seconds N] [--lanes RUNS [--as-gpu PERCENT]
+ *                   [--most-lanes N]]
  *
  * Each graph runs on the device as planned (twice: the same bits), with memory poisoned, storages apart and waves reversed
  * (the same bits, nothing written outside a tensor), without fusion, and, with named dims, under two sets of shapes.
@@ -37,7 +38,7 @@ static struct {
 static braid_device *device;
 static bool quiet;
 static int lane_runs; /* for each graph; 0: no lanes, the device against the reference */
-static lanes_total with_lanes = {.as_gpu = 20};
+static lanes_total with_lanes = {.as_gpu = 20, .most_lanes = 70};
 
 /* -------------------------------------------------------------------------------------------------- running */
 
@@ -471,6 +472,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--seconds") == 0) seconds = strtoull(argv[i + 1], NULL, 0);
         else if (strcmp(argv[i], "--lanes") == 0) lane_runs = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--as-gpu") == 0) with_lanes.as_gpu = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--most-lanes") == 0) with_lanes.most_lanes = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--device") == 0) options.select = argv[i + 1];
     }
     braid_error err = {0};
@@ -481,6 +483,7 @@ int main(int argc, char **argv) {
     static const int signals[] = {SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL};
     for (size_t i = 0; i < COUNT_OF(signals); i++) signal(signals[i], on_crash);
     uint64_t start = clock_ns();
+    if (seconds) with_lanes.deadline_ns = start + seconds * 1000000000u;
     draft *d = calloc(1, sizeof *d);
     for (unsigned long long i = 0; i < count && (!seconds || clock_ns() - start < seconds * 1000000000u); i++) {
         finding f = {.output = -1};

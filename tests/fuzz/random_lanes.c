@@ -5,7 +5,7 @@
 
 #include "../lanes.h"
 
-enum { SETS = 5, LANES_LIMIT = 70, CHOICES = 3 };
+enum { SETS = 5, CHOICES = 3 };
 
 /* Another content for an input: elements drawn from those it has, so that most indices stay indices; real numbers
    shrunk; few integers (a size, an axis, a shape) sometimes others, and rarely one far out of every range. */
@@ -46,21 +46,27 @@ static void find_inputs(draft *d, lane_case *c) {
     }
 }
 
-static uint32_t draw_lanes(draft *d) {
+static uint32_t draw_lanes(draft *d, uint32_t most) {
+    uint32_t n;
     switch (draw(d, 10)) {
     case 0:
-        return 64;
+        n = 64;
+        break;
     case 1:
-        return 65 + draw(d, LANES_LIMIT - 64);
+        n = 65 + draw(d, 6);
+        break;
     case 2:
     case 3:
     case 4:
-        return 9 + draw(d, 56);
+        n = 9 + draw(d, 56);
+        break;
     case 5:
-        return 1;
+        n = 1;
+        break;
     default:
-        return 2 + draw(d, 7);
+        n = 2 + draw(d, 7);
     }
+    return n < most ? n : most;
 }
 
 /* The same graph several times side by side, as far as there is room: some copies read the constants or inputs of the
@@ -97,6 +103,7 @@ static bool rolled(const braid_session *s) {
 
 typedef struct plan_choice {
     bool no_fuse, as_gpu;
+    uint32_t most_lanes;
     device_traits made_up; /* as_gpu: what plans are made for, so that a software device runs a GPU's kernels too */
 } plan_choice;
 
@@ -123,7 +130,7 @@ static void plan_as_chosen(braid_session *s, plan_choice *p) {
 /* One in six has so little memory that many lanes need several rounds. */
 static braid_status create(draft *d, plan_choice *p, braid_device *device, const braid_model *m, braid_session **out,
                            braid_error *err) {
-    braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = LANES_LIMIT, .no_fuse = p->no_fuse};
+    braid_session_options o = {.size = sizeof o, .verify = true, .lanes_max = p->most_lanes, .no_fuse = p->no_fuse};
     if (chance(d, 16)) o.memory_budget = (uint64_t)1 << (14 + draw(d, 8));
     braid_status status = braid_session_create(&device, 1, m, &o, out, err);
     o.memory_budget = 0;
@@ -181,11 +188,13 @@ static bool run_plainly(draft *d, plan_choice *p, lane_case *c, braid_device *de
     return good;
 }
 
-static bool run_case(draft *d, lane_case *c, int runs) {
+static bool run_case(draft *d, const lanes_total *total, lane_case *c, int runs) {
     for (int k = 0; k < CHOICES; k++) {
         if (!lanes_share(c, draw(d, 101))) return false;
-        for (int i = 0; i < runs / CHOICES; i++)
-            if (!lanes_run(c, draw_lanes(d))) return false;
+        for (int i = 0; i < runs / CHOICES; i++) {
+            if (total->deadline_ns && clock_ns() > total->deadline_ns) return true;
+            if (!lanes_run(c, draw_lanes(d, (uint32_t)total->most_lanes))) return false;
+        }
     }
     return true;
 }
@@ -207,8 +216,9 @@ bool lanes_try(draft *given, braid_device *device, int runs, lanes_total *total,
     c.state = d->seed;
     find_inputs(d, &c);
     plan_choice p = draw_choice(d, total->as_gpu);
+    p.most_lanes = (uint32_t)total->most_lanes;
     c.nan_alike = p.as_gpu;
-    bool good = open_case(d, &p, &c, device, m) && run_case(d, &c, runs) && run_plainly(d, &p, &c, device, m);
+    bool good = open_case(d, &p, &c, device, m) && run_case(d, total, &c, runs) && run_plainly(d, &p, &c, device, m);
     total->rolled += c.session && rolled(c.session);
     lanes_end(&c);
     braid_session_free(c.session);
