@@ -139,8 +139,10 @@ bool value_is_float(braid_type);                                           /* fl
 void dims_text(int rank, const int64_t *dims, char *out, size_t capacity); /* "[1,3,224,?]": below 0 is free */
 /* "1,3,224,224" or "1x3x224x224"; an empty text is rank 0. */
 bool dims_parse(const char *text, int *rank, int64_t *dims);
-/* One line about the values: range, mean, the first ones. Appends to `out`. */
-void tensor_summary(const braid_tensor *, size_t values, FILE *out);
+/* Whether element i of `count` is of a lane that failed: failed[index of the first axis]; NULL: none. */
+bool tensor_in_failed(const braid_tensor *, const bool *failed, int64_t count, int64_t i);
+/* One line about the values of the lanes that did not fail: range, mean, the first ones. Appends to `out`. */
+void tensor_summary(const braid_tensor *, const bool *failed, size_t values, FILE *out);
 
 /* ---- value.c: element i as a number. */
 double value_get(const braid_tensor *, int64_t i);      /* every type but string; complex: the real part */

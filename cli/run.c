@@ -105,7 +105,6 @@ static json_t *json_top(const cli_options *o, const labels *l, const braid_tenso
 
 /* ---- files */
 
-/* DIR/NAME.npy, with '/' of the name as '_'. */
 static bool is_control(char c) {
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
@@ -115,6 +114,7 @@ static void print_name(const char *name) {
     for (; *name; name++) putchar(is_control(*name) ? '?' : *name);
 }
 
+/* FOLDER/NAME.npy, with '/' and control characters of the name as '_'. */
 static braid_status output_path(const char *folder, const char *name, char *out, size_t capacity, braid_error *err) {
     int n = snprintf(out, capacity, "%s/%s.npy", folder, name);
     if (n < 0 || (size_t)n >= capacity) return cli_error(err, BRAID_IO, "output '%.100s': its name is too long", name);
@@ -216,6 +216,11 @@ static void print_tops(const cli_options *o, const one_run *r, const labels *l, 
     if (!r->given.several) print_top(o, l, t);
 }
 
+/* For each index of an output's axis of lanes; NULL: there is no such axis. */
+static const bool *failed_by_lane(const one_run *r) {
+    return r->given.several ? r->given.failed : NULL;
+}
+
 /* A file of all lanes is written only when all of them are right. */
 static const char *output_folder(const cli_options *o, const one_run *r) {
     return r->given.n_failed && !o->split ? NULL : o->output_dir;
@@ -233,17 +238,20 @@ static void print_outputs(const cli_options *o, const one_run *r, const labels *
             printf(o->split ? " -> %s/LANE%s" : " -> %s%s", o->split ? folder : path,
                    o->split ? path + strlen(folder) : "");
         else if (!o->top)
-            tensor_summary(t, SHOWN, stdout);
+            tensor_summary(t, failed_by_lane(r), SHOWN, stdout);
         putchar('\n');
         if (o->top) print_tops(o, r, l, t);
     }
 }
 
-static json_t *json_values(const braid_tensor *t, int64_t count) {
+/* Null: not a number, infinite, or of a lane that failed. */
+static json_t *json_values(const braid_tensor *t, const bool *failed, int64_t count) {
     json_t *list = json_array();
     for (int64_t i = 0; i < count && i < SHOWN_JSON; i++) {
         json_t *value;
-        if (t->type == BRAID_STRING)
+        if (tensor_in_failed(t, failed, count, i))
+            value = NULL;
+        else if (t->type == BRAID_STRING)
             value = json_string(((const char *const *)t->data)[i]);
         else if (t->type == BRAID_BOOL)
             value = json_boolean(value_get_int(t, i) != 0);
@@ -272,7 +280,8 @@ static json_t *json_output(const cli_options *o, const one_run *r, const labels 
     json_t *dims = json_array();
     for (int i = 0; i < t->rank; i++) json_array_append_new(dims, json_integer(t->dims[i]));
     json_t *out = json_pack("{ss ss so}", "name", t->name, "type", braid_type_name(t->type), "dims", dims);
-    if (tensor_count(t->rank, t->dims, &count)) json_object_set_new(out, "first_values", json_values(t, count));
+    if (tensor_count(t->rank, t->dims, &count))
+        json_object_set_new(out, "first_values", json_values(t, failed_by_lane(r), count));
     char path[PATH_ROOM];
     if (output_folder(o, r) && !o->split && output_path(o->output_dir, t->name, path, sizeof path, NULL) == BRAID_OK)
         json_object_set_new(out, "file", json_string(path));

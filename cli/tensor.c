@@ -109,32 +109,45 @@ bool dims_parse(const char *text, int *rank, int64_t *dims) {
     }
 }
 
-static void print_range(const braid_tensor *t, int64_t count, FILE *out) {
+bool tensor_in_failed(const braid_tensor *t, const bool *failed, int64_t count, int64_t i) {
+    return failed && failed[i / (count / t->dims[0])];
+}
+
+static void print_range(const braid_tensor *t, const bool *failed, int64_t count, FILE *out) {
     double low = INFINITY, high = -INFINITY, sum = 0;
-    int64_t nans = 0, finite = 0;
+    int64_t nans = 0, finite = 0, numbers = 0;
     for (int64_t i = 0; i < count; i++) {
+        if (tensor_in_failed(t, failed, count, i)) continue;
         double v = value_get(t, i);
         if (isnan(v)) {
             nans++;
             continue;
         }
+        numbers++;
         low = fmin(low, v);
         high = fmax(high, v);
         if (isfinite(v)) sum += v, finite++;
     }
-    if (nans < count) fprintf(out, " min %.6g max %.6g", low, high);
+    if (numbers) fprintf(out, " min %.6g max %.6g", low, high);
     if (finite) fprintf(out, " mean %.6g", sum / (double)finite);
     if (nans) fprintf(out, " nan %lld", (long long)nans);
 }
 
-void tensor_summary(const braid_tensor *t, size_t values, FILE *out) {
+static void print_failed(const bool *failed, int64_t lanes, FILE *out) {
+    int64_t n = 0;
+    for (int64_t i = 0; failed && i < lanes; i++) n += failed[i];
+    if (n) fprintf(out, " (%lld of %lld lanes failed)", (long long)n, (long long)lanes);
+}
+
+void tensor_summary(const braid_tensor *t, const bool *failed, size_t values, FILE *out) {
     int64_t count;
     if (!tensor_count(t->rank, t->dims, &count)) return;
-    if (t->type != BRAID_STRING && count > 1) print_range(t, count, out);
+    if (t->type != BRAID_STRING && count > 1) print_range(t, failed, count, out);
+    print_failed(failed, t->dims[0], out);
     fprintf(out, count ? " values" : " no values");
     for (int64_t i = 0; i < count && i < (int64_t)values; i++) {
-        char text[80];
-        value_text(t, i, text, sizeof text);
+        char text[80] = "-";
+        if (!tensor_in_failed(t, failed, count, i)) value_text(t, i, text, sizeof text);
         fprintf(out, " %s", text);
     }
     if (count > (int64_t)values) fputs(" ...", out);

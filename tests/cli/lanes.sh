@@ -98,7 +98,7 @@ for device in host ''; do
     pick --input i=8 --input i=9 --input i=0
     pick --input many_indices.npy --output-dir picked
     "$BRAID" run "$m/pick.onnx" ${device:+--device $device} --input i=1 --input i=-9 --top 1 --json 2>err.txt |
-        $PYTHON -c "import json, sys; r = json.load(sys.stdin)['runs'][0]; print(r['failed_lanes'], r['outputs'][0]['top'])"
+        $PYTHON -c "import json, sys; r = json.load(sys.stdin)['runs'][0]; y = r['outputs'][0]; print(r['failed_lanes'], y['top'], y['first_values'])"
     cat err.txt
 done
 # through a model with nodes, on the device: lanes are what runs alone give
