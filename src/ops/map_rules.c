@@ -96,7 +96,7 @@ bool map_emit(map_emit_fn *function, const node *n, const braid_type *in, braid_
 
 static braid_status align_input(upgrade *u, int64_t axis) {
     int32_t in[2] = {u->node->in[0], u->node->in[1]};
-    node *align = graph_node(u->g, "Align", "braid", "", 2, in, 1);
+    node *align = graph_node(u->g, "Align", "braid", u->node->name, 2, in, 1);
     if (!align || !node_add_int(u->g, align, "axis", axis)) return error_memory(u->err);
     return upgrade_set_input(u, 1, align->out[0]);
 }

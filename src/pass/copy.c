@@ -94,6 +94,29 @@ braid_status copier_node(copier *c, const node *n, node **out) {
     return BRAID_OK;
 }
 
+/* Names of any length are cut, so that a line of a report stays one. */
+static node *make_border(copier *c, const char *type, int32_t n, const int32_t *singles, int32_t packed,
+                         const node *of) {
+    bool stack = type[0] == 'S';
+    const char *first = c->to->values[singles[0]]->name, *last = c->to->values[singles[n - 1]]->name;
+    const char *link = stack ? "for" : "of", *where = *of->name ? of->name : of->type, *name;
+    if (strcmp(first, last) == 0) name = arena_format(c->to->memory, "%d x %.70s %s %.70s", (int)n, first, link, where);
+    else name = arena_format(c->to->memory, "%.70s .. %.70s %s %.70s", first, last, link, where);
+    if (!name) return NULL;
+    node *border = graph_node_into(c->to, type, "braid", name, stack ? n : 1, stack ? singles : &packed, stack ? 1 : n,
+                                   stack ? &packed : singles);
+    if (border) border->op = op_find("braid", type);
+    return border;
+}
+
+node *copier_stack(copier *c, int32_t n, const int32_t *singles, int32_t packed, const node *reader) {
+    return make_border(c, "Stack", n, singles, packed, reader);
+}
+
+node *copier_unstack(copier *c, int32_t n, const int32_t *singles, int32_t packed, const node *maker) {
+    return make_border(c, "Unstack", n, singles, packed, maker);
+}
+
 braid_status copier_outputs(copier *c) {
     graph *g = c->to;
     g->outputs = arena_array(g->memory, (size_t)c->from->n_outputs + 1, sizeof *g->outputs);

@@ -48,14 +48,13 @@ static braid_status single(emitter *e, int32_t old, int32_t *out) {
         if ((outs[c] = copier_like(&e->c, v)) < 0) return error_memory(r->err);
         copier_replace(&e->c, v, outs[c]);
     }
-    node *u = graph_node_into(e->c.to, "Unstack", "braid", "", 1, &e->rolled[p][output], n, outs);
-    if (!u) return error_memory(r->err);
-    u->op = op_find("braid", "Unstack");
+    const node *first = reroll_node(r, r->packs[p].members[0]);
+    if (!copier_unstack(&e->c, n, outs, e->rolled[p][output], first)) return error_memory(r->err);
     *out = e->c.map[old];
     return BRAID_OK;
 }
 
-static braid_status make_stack(emitter *e, int32_t n, const int32_t *old, int32_t *out) {
+static braid_status make_stack(emitter *e, const node *reader, int32_t n, const int32_t *old, int32_t *out) {
     reroller *r = e->r;
     int32_t *values = arena_array(r->memory, (size_t)n, sizeof *values);
     if (!values) return error_memory(r->err);
@@ -68,9 +67,7 @@ static braid_status make_stack(emitter *e, int32_t n, const int32_t *old, int32_
     }
     stack *s = arena_alloc(r->memory, sizeof *s);
     int32_t result = copier_like(&e->c, old[0]);
-    node *k = result < 0 ? NULL : graph_node_into(e->c.to, "Stack", "braid", "", n, values, 1, &result);
-    if (!s || !k) return error_memory(r->err);
-    k->op = op_find("braid", "Stack");
+    if (!s || result < 0 || !copier_stack(&e->c, n, values, result, reader)) return error_memory(r->err);
     e->c.to->values[result]->copies = n;
     e->c.to->values[result]->n_known = -1;
     *s = (stack){*bucket, n, values, result};
@@ -108,7 +105,7 @@ static braid_status operand(emitter *e, const pack *k, int slot, int32_t *old, i
     b->stacked += kind == OPERAND_CONSTANTS;
     b->gathered += kind == OPERAND_GATHERED;
     if (*shared) return single(e, old[0], out);
-    if (kind != OPERAND_LANE) return make_stack(e, n, old, out);
+    if (kind != OPERAND_LANE) return make_stack(e, reroll_node(r, k->members[0]), n, old, out);
     *out = e->rolled[r->pack_of[reroll_maker(r->g, old[0])]][r->output_of[old[0]]];
     return BRAID_OK;
 }

@@ -10,12 +10,6 @@ typedef struct unroller {
     int32_t **singles; /* old value of several copies -> its copies in the new graph; NULL: not at hand */
 } unroller;
 
-static node *make_border(unroller *u, const char *type, int n_in, const int32_t *in, int n_out, const int32_t *out) {
-    node *n = graph_node_into(u->c.to, type, "braid", "", n_in, in, n_out, out);
-    if (n) n->op = op_find("braid", type);
-    return n;
-}
-
 /* The copies of an old value, one by one. */
 static braid_status singles_of(unroller *u, int32_t old, const int32_t **out) {
     int32_t n = value_copies(u->c.from->values[old]), now;
@@ -26,7 +20,8 @@ static braid_status singles_of(unroller *u, int32_t old, const int32_t **out) {
             if ((made[c] = copier_like(&u->c, old)) < 0) return error_memory(u->c.err);
             u->c.to->values[made[c]]->copies = 1;
         }
-        if (!made || !make_border(u, "Unstack", 1, &now, n, made)) return error_memory(u->c.err);
+        const node *maker = u->c.from->nodes[u->c.from->values[old]->producer];
+        if (!made || !copier_unstack(&u->c, n, made, now, maker)) return error_memory(u->c.err);
         u->singles[old] = made;
     }
     *out = u->singles[old];
@@ -34,11 +29,11 @@ static braid_status singles_of(unroller *u, int32_t old, const int32_t **out) {
 }
 
 /* The old value as one of several copies. */
-static braid_status stacked_of(unroller *u, int32_t old) {
+static braid_status stacked_of(unroller *u, const node *reader, int32_t old) {
     if (u->c.map[old] >= 0 || !u->singles[old]) return BRAID_OK;
     int32_t now = copier_like(&u->c, old);
-    if (now < 0 || !make_border(u, "Stack", value_copies(u->c.from->values[old]), u->singles[old], 1, &now))
-        return error_memory(u->c.err);
+    int32_t copies = value_copies(u->c.from->values[old]);
+    if (now < 0 || !copier_stack(&u->c, copies, u->singles[old], now, reader)) return error_memory(u->c.err);
     copier_replace(&u->c, old, now);
     return BRAID_OK;
 }
@@ -107,7 +102,7 @@ static braid_status split_node(unroller *u, const node *n) {
 
 static braid_status keep_node(unroller *u, const node *n) {
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0) TRY(stacked_of(u, n->in[i]));
+        if (n->in[i] >= 0) TRY(stacked_of(u, n, n->in[i]));
     return copier_node(&u->c, n, NULL);
 }
 

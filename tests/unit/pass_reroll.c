@@ -63,6 +63,26 @@ typedef struct result {
     int32_t most;   /* copies of the largest bundle */
 } result;
 
+/* Reports show borders by name: every one has one. */
+static void check_borders(const graph *g, const char *what) {
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const node *n = g->nodes[i];
+        bool border = node_is_stack(n) || node_is_unstack(n);
+        if (border && !strstr(n->name, node_is_stack(n) ? " for " : " of ")) fail_msg("%s: border '%s'", what, n->name);
+    }
+}
+
+/* Unrolls every second node: borders within a pack. */
+static void check_half(const graph *g, arena *memory, const char *what) {
+    bool *flags = arena_array(memory, (size_t)g->n_nodes + 1, sizeof *flags);
+    braid_error err = {0};
+    graph *half;
+    for (int32_t i = 0; i < g->n_nodes; i++) flags[i] = i % 2;
+    if (pass_unroll(g, memory, flags, &half, &err) != BRAID_OK) fail_msg("%s: half unrolled: %s", what, err.message);
+    if (graph_verify(half, &err) != BRAID_OK) fail_msg("%s: half unrolled: %s", what, err.message);
+    check_borders(half, what);
+}
+
 /* Rolls g, checks that unrolling it gives g, and counts. */
 static result roll(const graph *g, arena *memory, bool any, const char *what) {
     result r = {.report = {.memory = memory}};
@@ -72,6 +92,8 @@ static result roll(const graph *g, arena *memory, bool any, const char *what) {
     if (pass_run("reroll", g, memory, &options, &r.g, &err) != BRAID_OK) fail_msg("%s: %s", what, err.message);
     if (pass_unroll(r.g, memory, NULL, &back, &err) != BRAID_OK) fail_msg("%s: unroll: %s", what, err.message);
     if (graph_verify(back, &err) != BRAID_OK) fail_msg("%s: unrolled: %s", what, err.message);
+    check_borders(r.g, what);
+    check_half(r.g, memory, what);
     meaning before = meaning_of(g, memory), after = meaning_of(back, memory);
     if (before.outputs != after.outputs) fail_msg("%s: the unrolled graph computes something else", what);
     if (before.n_nodes != after.n_nodes || memcmp(before.nodes, after.nodes, (size_t)before.n_nodes * 8) != 0)
