@@ -110,8 +110,11 @@ typedef struct gpu_program gpu_program;
 /* Records. Arrays are copied where needed. */
 braid_status gpu_program_new(gpu *, const gpu_program_info *, gpu_program **out, braid_error *err);
 void gpu_program_free(gpu *, gpu_program *);
-/* From now on copies are of so many lanes, at most info.lanes (which it is at first). */
+/* From now on copies and grids are of so many lanes, at most info.lanes (which it is at first). After a failure it is to
+   be called again before the next run. */
 braid_status gpu_program_lanes(gpu *, gpu_program *, uint32_t lanes, braid_error *err);
+/* Work groups that a run starts now. */
+uint64_t gpu_program_groups(const gpu_program *);
 /* Times of the last run, 0 without timestamps. */
 typedef struct gpu_times {
     uint64_t device_ns;             /* from the first to the last command */

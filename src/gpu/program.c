@@ -8,8 +8,10 @@
  * their own, recorded again when the number of lanes changes.
  *
  * A dispatch becomes pieces: what fits the device's grid and one submission. Pieces differ in their grid, which lies in
- * a buffer of its own, and in the tile and lane that the grid starts at, which push constants carry. A segment is one
- * command buffer and one submission, cut where its estimated time is used up: watchdogs count submissions.
+ * a buffer of its own, and in the tile and problem that the grid starts at, which push constants carry. The grids' z is
+ * written anew when the number of lanes changes: a run starts no group for a problem that it does not have, and a piece
+ * behind its last problem starts none. A segment is one command buffer and one submission, cut where its estimated time
+ * is used up: watchdogs count submissions.
  */
 #include "gpu/inside.h"
 
@@ -17,10 +19,16 @@ enum { STAMP_BEGIN, STAMP_END, STAMP_UPLOADED, STAMP_COMPUTED, STAMP_COUNT };
 
 typedef struct piece {
     uint32_t dispatch;
-    uint32_t grid[3];
+    uint32_t grid[3]; /* with all lanes that there is room for */
     uint32_t tile_base, tile_end, problem_base;
+    uint32_t per_lane; /* problems of a lane, along z; 0: z is not of problems that depend on lanes */
     uint64_t cost_ns;
 } piece;
+
+typedef struct piece_list {
+    piece *at;
+    size_t n, capacity;
+} piece_list;
 
 struct gpu_program {
     VkCommandPool pool;
@@ -30,8 +38,10 @@ struct gpu_program {
     VkCommandBuffer around[2]; /* null: their content is in the segments */
     gpu_copy *copies;          /* of those two, in and out */
     size_t n_in, n_out;
-    uint32_t lanes, lanes_most; /* that they are recorded for */
-    gpu_buffer grids;    /* VkDispatchIndirectCommand of each piece */
+    uint32_t lanes, lanes_most; /* that those and the grids are for; */
+    bool broken;                /* but a change of lanes failed half way */
+    piece_list pieces;
+    gpu_buffer grids; /* VkDispatchIndirectCommand of each piece */
     VkQueryPool queries; /* null without timestamps; STAMP_*, then two of each dispatch */
     uint32_t n_queries;
     uint64_t *stamps;   /* of the last run, in ticks; valid when `timed` */
@@ -41,11 +51,6 @@ struct gpu_program {
 };
 
 /* -------------------------------------------------------------------------------------------------- pieces */
-
-typedef struct piece_list {
-    piece *at;
-    size_t n, capacity;
-} piece_list;
 
 static bool piece_add(piece_list *l, const piece *p) {
     if (l->n == l->capacity) {
@@ -71,8 +76,12 @@ static void grid_for(const gpu *g, uint64_t tiles, uint32_t grid[3]) {
     grid[0] = (uint32_t)((tiles + y - 1) / y);
 }
 
+static uint32_t copies_of(const gpu_dispatch *d) {
+    return d->copies ? d->copies : 1;
+}
+
 static uint64_t problems_of(const gpu_dispatch *d, uint32_t lanes) {
-    return (uint64_t)(d->copies ? d->copies : 1) * (d->once ? 1 : lanes);
+    return (uint64_t)copies_of(d) * (d->once ? 1 : lanes);
 }
 
 /* Cuts dispatch i into tiles x problems so that each piece fits the grid's limits and, where its cost is known, takes at
@@ -94,7 +103,8 @@ static braid_status split(const gpu *g, const gpu_dispatch *d, uint32_t i, uint3
     if (depth == 0) depth = 1;
     for (uint64_t problem = 0; problem < depth_all; problem += depth)
         for (uint64_t tile = 0; tile < d->tiles; tile += tiles) {
-            piece p = {.dispatch = i, .tile_base = (uint32_t)tile, .problem_base = (uint32_t)problem};
+            piece p = {.dispatch = i, .tile_base = (uint32_t)tile, .problem_base = (uint32_t)problem,
+                       .per_lane = d->folded || d->once ? 0 : copies_of(d)};
             uint64_t here = least(tiles, d->tiles - tile);
             grid_for(g, here, p.grid);
             p.grid[2] = (uint32_t)least(depth, depth_all - problem);
@@ -122,27 +132,34 @@ static braid_status pieces_make(const gpu *g, const gpu_program_info *info, piec
 
 /* --------------------------------------------------------------------------------------------------- grids */
 
-static braid_status grids_fill(void *user, uint64_t at, void *to, size_t n, braid_error *err) {
-    const piece_list *pieces = user;
-    (void)err;
-    /* at and n are multiples of a grid's 12 bytes only by chance: copy bytes */
-    for (size_t done = 0; done < n;) {
-        uint64_t byte = at + done;
-        size_t inside = (size_t)(byte % sizeof(VkDispatchIndirectCommand));
-        size_t take = sizeof(VkDispatchIndirectCommand) - inside;
-        if (take > n - done) take = n - done;
-        const piece *p = &pieces->at[byte / sizeof(VkDispatchIndirectCommand)];
-        memcpy((uint8_t *)to + done, (const uint8_t *)p->grid + inside, take);
-        done += take;
+/* Groups along z that a piece needs for the problems of so many lanes. */
+static uint32_t depth_of(const piece *p, uint32_t lanes) {
+    uint64_t problems = (uint64_t)p->per_lane * lanes;
+    if (p->per_lane == 0) return p->grid[2];
+    return problems > p->problem_base ? (uint32_t)least(problems - p->problem_base, p->grid[2]) : 0;
+}
+
+/* What the host writes before a submission the device sees. */
+static void grids_write(const gpu_program *p, uint32_t lanes) {
+    VkDispatchIndirectCommand *to = p->grids.mapped;
+    for (size_t k = 0; k < p->pieces.n; k++) {
+        const piece *from = &p->pieces.at[k];
+        to[k] = (VkDispatchIndirectCommand){from->grid[0], from->grid[1], depth_of(from, lanes)};
     }
+}
+
+static braid_status grids_make(gpu *g, gpu_program *p, uint32_t lanes, braid_error *err) {
+    if (p->pieces.n == 0) return BRAID_OK;
+    TRY(gpu_buffer_new(g, GPU_SHARED, p->pieces.n * sizeof(VkDispatchIndirectCommand), &p->grids, err));
+    grids_write(p, lanes);
     return BRAID_OK;
 }
 
-static braid_status grids_make(gpu *g, gpu_program *p, piece_list *pieces, braid_error *err) {
-    if (pieces->n == 0) return BRAID_OK;
-    uint64_t bytes = pieces->n * sizeof(VkDispatchIndirectCommand);
-    TRY(gpu_buffer_new(g, GPU_SHARED, bytes, &p->grids, err));
-    return gpu_upload(g, &p->grids, 0, bytes, grids_fill, pieces, err);
+uint64_t gpu_program_groups(const gpu_program *p) {
+    const VkDispatchIndirectCommand *at = p->grids.mapped;
+    uint64_t groups = 0;
+    for (size_t k = 0; k < p->pieces.n; k++) groups += (uint64_t)at[k].x * at[k].y * at[k].z;
+    return groups;
 }
 
 /* ----------------------------------------------------------------------------------------------- recording */
@@ -152,7 +169,6 @@ typedef struct recorder {
     gpu_program *p;
     uint32_t lanes; /* to be copied */
     const gpu_program_info *info;
-    const piece_list *pieces;
     VkCommandBuffer c; /* of the segment being recorded */
     uint32_t segment;
     VkPipeline bound;
@@ -208,7 +224,7 @@ static braid_status copies_record(const recorder *r, const gpu_copy *copies, siz
 }
 
 static braid_status piece_record(recorder *r, size_t k, braid_error *err) {
-    const piece *p = &r->pieces->at[k];
+    const piece *p = &r->p->pieces.at[k];
     const gpu_dispatch *d = &r->info->dispatches[p->dispatch];
     VkPipeline pipeline = gpu_pipeline_handle(r->g, d->pipeline);
     if (!pipeline) return error_set(err, BRAID_INTERNAL, "dispatch %u: no pipeline %u", p->dispatch, d->pipeline);
@@ -231,10 +247,10 @@ static braid_status piece_record(recorder *r, size_t k, braid_error *err) {
 
 static braid_status pieces_record(recorder *r, braid_error *err) {
     uint64_t spent = 0;
-    for (size_t k = 0; k < r->pieces->n; k++) {
-        const piece *p = &r->pieces->at[k], *before = k ? p - 1 : NULL;
+    for (size_t k = 0; k < r->p->pieces.n; k++) {
+        const piece *p = &r->p->pieces.at[k], *before = k ? p - 1 : NULL;
         bool first = !before || before->dispatch != p->dispatch;
-        bool last = k + 1 == r->pieces->n || p[1].dispatch != p->dispatch;
+        bool last = k + 1 == r->p->pieces.n || p[1].dispatch != p->dispatch;
         if (before && spent + p->cost_ns > r->g->submit_ns) {
             TRY(segment_next(r, err));
             spent = 0;
@@ -370,15 +386,15 @@ static braid_status segments_make(gpu *g, gpu_program *p, uint32_t n, braid_erro
     return BRAID_OK;
 }
 
-static braid_status build(gpu *g, gpu_program *p, const gpu_program_info *info, piece_list *pieces, braid_error *err) {
+static braid_status build(gpu *g, gpu_program *p, const gpu_program_info *info, braid_error *err) {
     if (info->n_dispatches > INT32_MAX || info->lanes > INT32_MAX)
         return error_set(err, BRAID_LIMIT, "%zu dispatches of %u lanes", info->n_dispatches, info->lanes);
-    TRY(pieces_make(g, info, pieces, err));
-    TRY(grids_make(g, p, pieces, err));
+    TRY(pieces_make(g, info, &p->pieces, err));
+    TRY(grids_make(g, p, info->lanes, err));
     TRY(queries_make(g, p, info, err));
-    TRY(segments_make(g, p, segment_count(g, pieces), err));
+    TRY(segments_make(g, p, segment_count(g, &p->pieces), err));
     TRY(around_make(g, p, info, err));
-    recorder r = {.g = g, .p = p, .lanes = info->lanes, .info = info, .pieces = pieces};
+    recorder r = {.g = g, .p = p, .lanes = info->lanes, .info = info};
     return record(&r, err);
 }
 
@@ -388,9 +404,7 @@ braid_status gpu_program_new(gpu *g, const gpu_program_info *info, gpu_program *
     gpu_program *p = mem_alloc(sizeof *p);
     if (!p) return error_memory(err);
     memset(p, 0, sizeof *p);
-    piece_list pieces = {0};
-    braid_status status = build(g, p, info, &pieces, err);
-    mem_free(pieces.at);
+    braid_status status = build(g, p, info, err);
     if (status)
         gpu_program_free(g, p);
     else
@@ -405,22 +419,25 @@ void gpu_program_free(gpu *g, gpu_program *p) {
     if (p->copy_pool) g->vk->DestroyCommandPool(g->handle, p->copy_pool, NULL);
     if (p->queries) g->vk->DestroyQueryPool(g->handle, p->queries, NULL);
     gpu_buffer_free(g, &p->grids);
+    mem_free(p->pieces.at);
     mem_free(p->copies);
     mem_free(p->segments);
     mem_free(p->stamps);
     mem_free(p);
 }
 
-/* Every run waits for its end: the old recording is in nobody's hands. */
+/* Every run waits for its end: the old recording and grids are in nobody's hands. */
 braid_status gpu_program_lanes(gpu *g, gpu_program *p, uint32_t lanes, braid_error *err) {
     TRY(gpu_alive(g, err));
     if (!lanes || lanes > p->lanes_most)
         return error_set(err, BRAID_INTERNAL, "a program of %u lanes, %u wanted", p->lanes_most, lanes);
-    if (lanes == p->lanes || !p->copies) return BRAID_OK;
+    if (lanes == p->lanes && !p->broken) return BRAID_OK;
     recorder r = {.g = g, .p = p, .lanes = lanes};
-    p->lanes = 0; /* until both are whole */
-    TRY(around_record(&r, err));
+    p->broken = true;
+    grids_write(p, lanes);
+    if (p->copies) TRY(around_record(&r, err));
     p->lanes = lanes;
+    p->broken = false;
     return BRAID_OK;
 }
 
@@ -443,6 +460,7 @@ static braid_status stamps_read(gpu *g, gpu_program *p, braid_error *err) {
 
 braid_status gpu_program_run(gpu *g, gpu_program *p, gpu_times *times, braid_error *err) {
     if (times) *times = (gpu_times){0};
+    if (p->broken) return error_set(err, BRAID_INTERNAL, "a program whose lanes were not set");
     uint64_t value = 0, start = clock_ns();
     /* long work and software devices need the processor more than a quick answer */
     bool spin = !g->device.traits.software && p->last_ns < 2000000;

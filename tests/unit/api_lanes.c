@@ -4,6 +4,8 @@
  */
 #include "ops_gpu.h"
 
+#include "api/session.h"
+
 enum { LANES_MAX = 70, INPUTS_MAX = 3, OUTPUTS_MAX = 2 };
 
 static const char *const graphs[] = {
@@ -109,6 +111,39 @@ static void families(void **state) {
     check(graphs[3], 70, 6);
 }
 
+/* Work groups of the run made last: those its programs start, and those its lanes need. */
+static void check_groups(const problem *p, uint32_t lanes) {
+    const stage *st = session_stage(p->session);
+    for (int32_t i = 0; i < st->n_segments; i++) {
+        const segment *seg = &st->segments[i];
+        uint64_t needed = 0;
+        for (int32_t k = 0; !seg->on_host && k < seg->p->n_dispatches; k++) {
+            const plan_dispatch *d = &seg->p->dispatches[k];
+            needed += d->tiles * (d->folded ? 1 : d->once ? d->copies : d->copies * lanes);
+        }
+        if (!seg->on_host) assert_int_equal(gpu_program_groups(seg->program), needed);
+    }
+}
+
+/* A run starts the groups of its own lanes, not of those that there is room for. */
+static void grids(void **state) {
+    (void)state;
+    static const uint32_t lanes[] = {9, 64, 33, 10, 63};
+    braid_error err = {0};
+    for (size_t i = 0; i < COUNT_OF(graphs); i++) {
+        problem p;
+        problem_new(&p, graphs[i], 64, 2);
+        for (size_t k = 0; k < COUNT_OF(lanes); k++) {
+            braid_tensor out[OUTPUTS_MAX] = {{0}};
+            if (braid_session_run(p.session, lanes[k], p.in, p.n_in, out, p.n_out, &err) != BRAID_OK) fail_msg("%s", err.message);
+            assert_int_equal(session_stage(p.session)->bucket, 64);
+            check_groups(&p, lanes[k]);
+            for (size_t n = 0; n < p.n_out; n++) braid_tensor_free(&out[n]);
+        }
+        problem_free(&p);
+    }
+}
+
 static void depends_on_data(void **state) {
     (void)state;
     check("graph t(a: float32[12]) { b = Abs(a) n = NonZero(b) y = Shape(n) } -> y", 5, 0);
@@ -156,7 +191,7 @@ static void index_of_one_lane(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(depends_on_data),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(grids), cmocka_unit_test(depends_on_data),
                                        cmocka_unit_test(refusals), cmocka_unit_test(index_of_one_lane)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,6 +286,103 @@ static void copies_of_lanes(void **state) {
     gpu_buffer_free(f->g, &down);
 }
 
+/* Of the lanes that there is room for only those of a run have groups, whatever the run block says; what is done once for
+   all, and a folded product's tiles, do not depend on lanes. z is cut into pieces of 4. */
+enum { GRID_WORDS = 100, GRID_LANES = 7, GRID_COPIES = 3, GRID_ALL = GRID_WORDS * GRID_LANES * GRID_COPIES };
+typedef struct grids {
+    gpu_buffer data, rows;
+    gpu_program *p;
+    uint32_t out[GRID_ALL];
+} grids;
+
+static void grids_new(fixture *f, grids *t) {
+    braid_error err;
+    row_word row = make_row(GRID_WORDS, 32, 0, 9);
+    must(gpu_buffer_new(f->g, GPU_DEVICE, sizeof t->out, &t->data, &err), &err);
+    row.to = direct(t->data.address, GRID_COPIES * GRID_WORDS * 4);
+    row.to.copy_stride = GRID_WORDS * 4;
+    t->rows = buffer_with(f->g, GPU_DEVICE, &row, sizeof row);
+    gpu_dispatch d[3];
+    for (int i = 0; i < 3; i++) d[i] = make_dispatch(f, &t->rows, 0, 1, &row);
+    d[0].copies = d[1].copies = GRID_COPIES;
+    d[1].once = true;
+    d[2].folded = true;
+    gpu_program_info info = {.dispatches = d, .n_dispatches = 3, .run_block = f->run.address, .lanes = GRID_LANES};
+    uint32_t saved = f->g->device.max_groups[2];
+    f->g->device.max_groups[2] = 4;
+    must(gpu_program_new(f->g, &info, &t->p, &err), &err);
+    f->g->device.max_groups[2] = saved;
+    ((run_block *)f->run.mapped)->lanes = GRID_LANES;
+}
+
+static void grids_free(fixture *f, grids *t) {
+    ((run_block *)f->run.mapped)->lanes = 1;
+    gpu_program_free(f->g, t->p);
+    gpu_buffer_free(f->g, &t->data);
+    gpu_buffer_free(f->g, &t->rows);
+}
+
+static void grids_check(fixture *f, grids *t, uint32_t lanes) {
+    braid_error err;
+    assert_int_equal(gpu_program_groups(t->p), 4 * (GRID_COPIES * lanes + GRID_COPIES + 1));
+    must(gpu_buffer_fill(f->g, &t->data, 0, sizeof t->out, 0, &err), &err);
+    must(gpu_program_run(f->g, t->p, NULL, &err), &err);
+    must(gpu_download(f->g, &t->data, 0, sizeof t->out, t->out, &err), &err);
+    for (uint32_t i = 0; i < GRID_ALL; i++) assert_int_equal(t->out[i], i < lanes * GRID_COPIES * GRID_WORDS ? 9 : 0);
+}
+
+static void grids_of_lanes(void **state) {
+    fixture *f = *state;
+    braid_error err;
+    grids t;
+    grids_new(f, &t);
+    grids_check(f, &t, GRID_LANES);
+    for (uint32_t k = 1; k <= 2 * GRID_LANES; k++) {
+        uint32_t lanes = k * 5 % GRID_LANES + 1;
+        must(gpu_program_lanes(f->g, t.p, lanes, &err), &err);
+        grids_check(f, &t, lanes);
+    }
+    grids_free(f, &t);
+}
+
+static int begins; /* that succeed before one fails */
+static PFN_vkBeginCommandBuffer real_begin;
+static VkResult VKAPI_PTR failing_begin(VkCommandBuffer c, const VkCommandBufferBeginInfo *info) {
+    return begins-- == 0 ? VK_ERROR_OUT_OF_HOST_MEMORY : real_begin(c, info);
+}
+
+/* A change of lanes that failed half way is made good by the next, also by one to the lanes that it had before. */
+static void lanes_again(void **state) {
+    fixture *f = *state;
+    braid_error err;
+    grids t;
+    uint8_t bytes[GRID_LANES * 16] = {0};
+    gpu_buffer from = buffer_with(f->g, GPU_UPLOAD, bytes, sizeof bytes), to = buffer_with(f->g, GPU_DEVICE, bytes, sizeof bytes);
+    grids_new(f, &t);
+    gpu_program_free(f->g, t.p);
+    gpu_copy copy = {&from, &to, 0, 0, 16, 16};
+    row_word row = make_row(GRID_WORDS, 32, 0, 9);
+    gpu_dispatch d = make_dispatch(f, &t.rows, 0, 1, &row);
+    gpu_program_info info = {.dispatches = &d, .n_dispatches = 1, .copies_in = &copy, .n_in = 1,
+                             .run_block = f->run.address, .lanes = GRID_LANES};
+    must(gpu_program_new(f->g, &info, &t.p, &err), &err);
+    real_begin = f->g->vk->BeginCommandBuffer;
+    for (int k = 0; k < 4; k++) {
+        f->g->vk->BeginCommandBuffer = failing_begin;
+        begins = k % 2;
+        assert_int_equal(gpu_program_lanes(f->g, t.p, 3, &err), BRAID_HOST_MEMORY);
+        f->g->vk->BeginCommandBuffer = real_begin;
+        assert_int_equal(gpu_program_run(f->g, t.p, NULL, &err), BRAID_INTERNAL);
+        must(gpu_program_lanes(f->g, t.p, k < 2 ? GRID_LANES : 3, &err), &err);
+        assert_int_equal(gpu_program_groups(t.p), 4 * (k < 2 ? GRID_LANES : 3));
+        must(gpu_program_run(f->g, t.p, NULL, &err), &err);
+        must(gpu_program_lanes(f->g, t.p, GRID_LANES, &err), &err);
+    }
+    grids_free(f, &t);
+    gpu_buffer_free(f->g, &from);
+    gpu_buffer_free(f->g, &to);
+}
+
 /* Two writers of one word in a wave: the order of recording decides on a device that runs them one after another, and
    a shuffled program reverses it. Here only the recording is asked: times ascend in the other direction. */
 static void times_and_shuffle(void **state) {
@@ -402,7 +499,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves),          cmocka_unit_test(long_work_is_cut), cmocka_unit_test(small_grids),
         cmocka_unit_test(rows_and_lanes), cmocka_unit_test(copies),           cmocka_unit_test(times_and_shuffle),
-        cmocka_unit_test(copies_of_lanes),  cmocka_unit_test(nothing_to_do),  cmocka_unit_test(refused),          cmocka_unit_test(many_threads),
+        cmocka_unit_test(copies_of_lanes), cmocka_unit_test(grids_of_lanes),  cmocka_unit_test(lanes_again),
+        cmocka_unit_test(nothing_to_do),  cmocka_unit_test(refused),          cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
