@@ -72,6 +72,9 @@ static const row rows[] = {
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
     {"trace", 0, "FILE", PROFILE, TEXT, AT(trace), "write a Chrome trace"},
+    {"pipelines", 0, NULL, PROFILE, FLAG, AT(pipelines),
+     "instead of the steps, every pipeline that was made: how long that took and, where the driver\n"
+     "tells, its registers, spills and bytes of code"},
     {"memory", 0, NULL, INFO, FLAG, AT(memory), "what the plan could do with less memory: waves and estimated time for each budget"},
     {"graph", 0, NULL, INFO, FLAG, AT(graph), "print the graph in braid's text form"},
     {"json", 0, NULL, ALL & ~(OPS | INFO | GRAPH), FLAG, AT(json), "print JSON"},

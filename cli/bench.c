@@ -51,6 +51,7 @@ static braid_status run_timed(bench_work *w, samples *s, braid_error *err) {
     double wall = (double)(cli_clock_ns() - start) / 1e6;
     braid_run_times times;
     braid_session_times(w->session, &times);
+    if (w->first_ms == 0) w->first_ms = wall;
     return s ? samples_add(s, wall, &times, err) : BRAID_OK;
 }
 
@@ -101,13 +102,32 @@ void bench_work_free(bench_work *w) {
 
 /* ---- the command */
 
+/* What was made since the row before. */
+static bench_made made_now(bench_work *w, const braid_plan_stats *stats) {
+    const braid_pipeline_time *slowest = pipelines_slowest(w->session, w->pipelines);
+    bench_made m = {.count = stats->pipelines_made - w->pipelines,
+                    .cached = pipelines_cached(w->session, w->pipelines),
+                    .ms = (double)(stats->pipelines_ns - w->pipelines_ns) / 1e6};
+    if (slowest) {
+        m.slowest_ms = (double)slowest->create_ns / 1e6;
+        snprintf(m.slowest, sizeof m.slowest, "%.40s%s%.150s", slowest->kernel, *slowest->variant ? " " : "",
+                 slowest->variant);
+    }
+    w->pipelines = stats->pipelines_made;
+    w->pipelines_ns = stats->pipelines_ns;
+    return m;
+}
+
 static braid_status measure_row(const cli_options *o, bench_work *w, bench_batch *batch, bench_row *row,
                                 braid_error *err) {
     drop_outputs(w);
     w->lanes = row->lanes;
     row->differs = -1;
+    w->first_ms = 0;
     TRY(bench_measure(o, w, row->lanes, &row->one, err));
     braid_session_stats(w->session, &row->stats);
+    row->first_ms = w->first_ms;
+    row->made = made_now(w, &row->stats);
     return batch ? bench_batch_row(batch, w, row, err) : BRAID_OK;
 }
 

@@ -18,6 +18,9 @@ typedef struct bench_work {
     braid_tensor *out; /* owned outputs are buffers of the next run */
     size_t n_in, n_out;
     uint32_t lanes;
+    double first_ms;           /* of the first run since it was set to 0 */
+    size_t pipelines;          /* made before */
+    uint64_t pipelines_ns;
 } bench_work;
 
 typedef struct bench_figures {
@@ -27,11 +30,21 @@ typedef struct bench_figures {
     double rate;                              /* items per s of wall time */
 } bench_figures;
 
+/* Pipelines made for one number of lanes. */
+typedef struct bench_made {
+    size_t count, cached;
+    double ms;          /* that was waited for them */
+    double slowest_ms;  /* of the one that took longest, */
+    char slowest[200];  /* "KERNEL VARIANT" */
+} bench_made;
+
 /* One number of lanes. */
 typedef struct bench_row {
     uint32_t lanes;
     bench_figures one, batch; /* by lanes; as a true batch, with --against */
     double differs;           /* largest difference of the two, relative to the largest value; below 0: unknown */
+    double first_ms; /* the first run: planning, making pipelines, uploading weights included */
+    bench_made made;
     braid_plan_stats stats;
     char error[256]; /* why it could not run at this number; empty: it ran */
 } bench_row;

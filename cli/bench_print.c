@@ -30,12 +30,21 @@ static void print_times(const char *title, const bench_figures *f) {
                f->compute, f->download);
 }
 
+/* Pipelines, where some were made. */
+static void print_made(const bench_row *row) {
+    const bench_made *m = &row->made;
+    if (m->count)
+        printf("%zu pipelines made in %.1f ms, %zu from the cache, the slowest %.1f ms: %s\n", m->count, m->ms, m->cached,
+               m->slowest_ms, m->slowest);
+}
+
 static void print_one(const bench_report *r) {
     const bench_row *row = r->rows;
     printf("%s on %s: %zu runs, %u lane%s\n", r->model, r->device, row->one.runs, row->lanes,
            row->lanes > 1 ? "s" : "");
     print_times("wall", &row->one);
     printf("load %.1f ms, plan %.1f ms, %.1f items/s\n", r->load_ms, r->plan_ms, row->one.rate);
+    print_made(row);
     if (!row->batch.runs) return;
     printf("%s: the same as one batch of %u, %zu runs\n", r->against, row->lanes, row->batch.runs);
     print_times("wall", &row->batch);
@@ -71,12 +80,25 @@ static void print_row(const bench_report *r, const bench_row *row) {
     putchar('\n');
 }
 
+/* The row that waited longest for pipelines, where that was long. */
+static const bench_row *slowest_row(const bench_report *r) {
+    enum { SLOW_MS = 1000 };
+    const bench_row *slow = NULL;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->rows[i].made.ms > (slow ? slow->made.ms : SLOW_MS)) slow = &r->rows[i];
+    return slow;
+}
+
 static void print_table(const bench_report *r) {
     printf("%s on %s\n%6s %10s %10s %10s %11s %15s %7s", r->model, r->device, "lanes", "wall ms", "device ms",
            "compute ms", "items/s", "time(N)/time(1)", "gain");
     if (r->against) printf(" %13s %15s %11s", "batch wall ms", "batch device ms", "batch/lanes");
     putchar('\n');
     for (size_t i = 0; i < r->count; i++) print_row(r, &r->rows[i]);
+    const bench_row *slow = slowest_row(r);
+    if (slow)
+        printf("making pipelines was slow: for %u lanes %.1f ms, the slowest %.1f ms: %s\n", slow->lanes, slow->made.ms,
+               slow->made.slowest_ms, slow->made.slowest);
     puts("times are medians; compute: device without copies; gain: how many times the items/s of one by one");
     if (r->against) printf("batch: %s; batch/lanes: the part of its throughput that lanes reach\n", r->against);
 }
@@ -96,6 +118,11 @@ static void json_times(json_t *to, const bench_figures *f) {
     json_object_set_new(to, "compute_p50_ms", f->device > 0 ? json_real(f->compute) : json_null());
     json_object_set_new(to, "download_p50_ms", f->device > 0 ? json_real(f->download) : json_null());
     json_object_set_new(to, "items_per_s", json_real(f->rate));
+}
+
+static json_t *json_made(const bench_made *m) {
+    return json_pack("{sI sI sf ss sf}", "made", (json_int_t)m->count, "cached", (json_int_t)m->cached, "ms", m->ms,
+                     "slowest", m->slowest, "slowest_ms", m->slowest_ms);
 }
 
 /* null where the file's batch is another. */
@@ -119,6 +146,8 @@ static json_t *json_row(const bench_report *r, const bench_row *row) {
     json_times(root, &row->one);
     json_object_set_new(root, "load_ms", json_real(r->load_ms));
     json_object_set_new(root, "plan_ms", json_real(r->plan_ms));
+    json_object_set_new(root, "first_run_ms", json_real(row->first_ms));
+    json_object_set_new(root, "pipelines", json_made(&row->made));
     json_object_set_new(root, "host_steps", json_integer((json_int_t)s->host_steps));
     json_object_set_new(root, "waves", json_integer((json_int_t)s->waves));
     json_object_set_new(root, "dispatches", json_integer((json_int_t)s->dispatches));

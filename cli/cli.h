@@ -5,6 +5,7 @@
  *     CMD.c    run check info graph bench profile devices ops
  *     input.c  NAME=FILE, literals, random  engine.c  options -> device, model, session
  *     lanes.c  several lanes in one run        bench_*.c  the parts of bench, bench.h
+ *     pipelines.c  what making pipelines took
  *     graph_draw.c svg.c  pictures of plans, graph.h
  *     tensor.c host tensors                 value.c   single elements as numbers
  *     npy.c tensor_pb.c image.c             file formats        compare.c  got against expected
@@ -43,7 +44,7 @@ typedef struct cli_options {
     uint64_t seed;
     bool random_all, json, no_cache, no_host, no_fuse, no_reroll, free_order, verify, validation, compare;
     bool probabilities, split;
-    bool graph, plan, estimate, ablate, probe, again, memory, quiet;
+    bool graph, plan, estimate, ablate, probe, again, memory, pipelines, quiet;
     int verbose;
 } cli_options;
 
@@ -125,6 +126,14 @@ void engine_free(engine *);
 braid_status engine_outputs(engine *, const cli_options *, braid_tensor **out, size_t *count, braid_error *err);
 /* "float32 [N,3,224,224]" of a port. */
 void engine_port_text(const braid_port *, char *out, size_t capacity);
+
+/* ---- pipelines.c: what making a session's pipelines took. */
+/* Of those that were made from number `from` on, the one that took longest; NULL: none were. */
+const braid_pipeline_time *pipelines_slowest(const braid_session *, size_t from);
+size_t pipelines_cached(const braid_session *, size_t from);
+/* A line of totals and the slowest few; `all`: every one, with the driver's figures. */
+void pipelines_print(const engine *, bool all);
+void pipelines_print_json(const engine *);
 
 /* ---- tensor.c: host tensors. Those of the command line own `data` (one malloc block). */
 /* Sets type and dims and allocates cleared data; strings: the pointer array only. LIMIT on overflow. */

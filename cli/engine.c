@@ -25,6 +25,7 @@ braid_status engine_open(engine *e, const cli_options *o, braid_error *err) {
                                     .cache_dir = o->cache_dir,
                                     .no_cache = o->no_cache,
                                     .validation = o->validation,
+                                    .pipeline_figures = o->pipelines,
                                     .log = cli_log,
                                     .log_user = (void *)(uintptr_t)o};
     TRY(braid_device_open(&options, &e->device, err));

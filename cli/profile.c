@@ -178,11 +178,14 @@ static braid_status show(const cli_options *o, const engine *e, uint32_t lanes, 
     braid_step_time *all = calloc(count + 2, sizeof *all);
     if (!all) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
     size_t n = with_copies(steps, count, &run, all);
-    if (o->json) {
+    if (o->json && o->pipelines) {
+        pipelines_print_json(e);
+    } else if (o->json) {
         print_json(all, n);
     } else {
-        print_table(steps, count, lanes, &run);
-        print_shares(all, n);
+        if (!o->pipelines) print_table(steps, count, lanes, &run);
+        if (!o->pipelines) print_shares(all, n);
+        pipelines_print(e, o->pipelines);
     }
     braid_status status = o->trace ? write_trace(o, all, n, err) : BRAID_OK;
     free(all);

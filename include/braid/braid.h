@@ -151,6 +151,7 @@ typedef struct braid_device_options {
     const char *cache_dir; /* pipeline cache folder; NULL: $XDG_CACHE_HOME/braid or ~/.cache/braid */
     bool no_cache;
     bool validation;       /* ask for the Khronos validation layer */
+    bool pipeline_figures; /* ask the driver what it made of each pipeline: braid_pipeline_time.figures */
     braid_log_fn *log;
     void *log_user;
 } braid_device_options;
@@ -325,7 +326,8 @@ BRAID_API braid_status braid_session_describe(const braid_session *, char **out,
 typedef struct braid_plan_stats {
     uint64_t phases, steps, dispatches, waves, barriers, host_steps;
     uint64_t arena_bytes, arena_bound, weight_bytes;
-    uint64_t pipelines;
+    uint64_t pipelines;                     /* that the device has */
+    uint64_t pipelines_made, pipelines_ns; /* for this session so far, and how long it waited for them */
 } braid_plan_stats;
 BRAID_API void braid_session_stats(const braid_session *, braid_plan_stats *out);
 
@@ -377,6 +379,22 @@ typedef struct braid_run_times {
 BRAID_API void braid_session_times(const braid_session *, braid_run_times *out);
 /* Steps of the last run of a session made with .profile; the array lives until the next run. */
 BRAID_API size_t braid_session_profile(const braid_session *, const braid_step_time **out);
+
+/* A pipeline that was made for a session: code of a kernel, with constants that are fixed in it. A device makes one of
+   each: what an earlier session has is not made again. */
+typedef struct braid_pipeline_time {
+    const char *kernel;
+    const char *variant;   /* tile, fetches and the like of a product kernel; else "" */
+    const char *node, *op; /* the first node that runs it */
+    uint64_t create_ns;    /* several are created at once: sums exceed what the session waited */
+    uint64_t busy_ns;      /* of it, work of the thread that asked; else it waited for the driver's threads or locks */
+    uint64_t module_bytes; /* SPIR-V that the driver was given */
+    bool cached;           /* its code came from the cache folder, as far as the driver tells */
+    const char *figures;   /* "NAME VALUE, ...", as the driver puts it: registers, bytes of code; "" without
+                              braid_device_options.pipeline_figures or where the driver tells nothing */
+} braid_pipeline_time;
+/* Pipelines made for the session, in the order in which they were needed; the array lives until its next run or plan. */
+BRAID_API size_t braid_session_pipelines(const braid_session *, const braid_pipeline_time **out);
 
 /* Runs every node on the CPU reference and reports, for each value that the GPU also materialises, how far the two
    are apart. The text holds one line per differing node; *worst is the largest difference relative to the largest

@@ -144,26 +144,6 @@ static braid_status fill_rows(void *user, uint64_t at, void *to, size_t n, braid
 
 /* ---------------------------------------------------------------------------------------------- recording */
 
-static braid_status make_pipelines(braid_session *s, const plan *p, uint32_t *out, braid_error *err) {
-    arena *memory = p->memory;
-    gpu_pipeline_key *keys = arena_array(memory, (size_t)p->n_dispatches + 1, sizeof *keys);
-    if (!keys) return error_memory(err);
-    for (int32_t i = 0; i < p->n_dispatches; i++) {
-        const step *st = p->steps[p->order[p->dispatches[i].first_step]];
-        uint32_t *ids = arena_array(memory, (size_t)st->n_spec + 2, sizeof *ids);
-        uint32_t *values = arena_array(memory, (size_t)st->n_spec + 2, sizeof *values);
-        if (!ids || !values) return error_memory(err);
-        memcpy(ids + 2, st->spec_ids, (size_t)st->n_spec * sizeof *ids);
-        memcpy(values + 2, st->spec, (size_t)st->n_spec * sizeof *values);
-        ids[0] = SPEC_GROUP;
-        values[0] = st->group;
-        ids[1] = SPEC_SUBGROUP;
-        values[1] = s->traits->subgroup;
-        keys[i] = (gpu_pipeline_key){st->kernel, (uint32_t)st->n_spec + 2, ids, values};
-    }
-    return gpu_pipelines(s->device->gpu, (size_t)p->n_dispatches, keys, out, err);
-}
-
 /* A copy of the lanes of a run, or of what they share. */
 static void add_copy(const segment *seg, const gpu_buffer *from, const gpu_buffer *to, uint64_t offset, const storage *t,
                      gpu_copy *list, size_t *n) {
@@ -199,7 +179,7 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
     gpu_copy *in = arena_array(memory, (size_t)(seg->g->n_inputs + p->n_joins) + 1, sizeof *in);
     gpu_copy *out = arena_array(memory, (size_t)p->n_outputs + 1, sizeof *out);
     if (!pipelines || !dispatches || !in || !out) return error_memory(err);
-    TRY(make_pipelines(s, p, pipelines, err));
+    TRY(session_pipelines(s, seg->g, p, pipelines, err));
     for (int32_t i = 0; i < p->n_dispatches; i++) {
         const plan_dispatch *d = &p->dispatches[i];
         dispatches[i] = (gpu_dispatch){.pipeline = pipelines[i], .wave = (uint32_t)d->wave,

@@ -154,6 +154,7 @@ void braid_session_free(braid_session *s) {
     arena_free(s->memory);
     mem_free(s->times);
     mem_free(s->plan_steps);
+    mem_free(s->pipelines);
     mem_free(s->choices);
     mem_free(s->log_lanes.status);
     braid_model_free(s->model);
@@ -524,5 +525,7 @@ void braid_session_stats(const braid_session *s, braid_plan_stats *out) {
     if (last) add_stage_stats(last, out);
     out->weight_bytes = weights_bytes(s->weights);
     if (s->device->gpu) out->pipelines = gpu_pipeline_count(s->device->gpu);
+    out->pipelines_made = s->n_pipelines;
+    out->pipelines_ns = s->pipelines_ns;
     pthread_mutex_unlock((pthread_mutex_t *)&s->lock);
 }

@@ -161,6 +161,9 @@ struct braid_session {
     gpu_times spent; /* of the last run */
     braid_step_time *times;
     size_t n_times, cap_times;
+    braid_pipeline_time *pipelines; /* made for this session */
+    size_t n_pipelines, cap_pipelines;
+    uint64_t pipelines_ns;
     braid_plan_step *plan_steps; /* what braid_session_steps gave last */
     braid_memory_choice *choices; /* of braid_session_memory */
     tensor_type *input_types; /* as asked for at creation; may hold symbols */
@@ -214,6 +217,10 @@ void stage_cache_clear(braid_session *, stage_cache *);
 braid_status stage_run(braid_session *, stage *, const place *in, place *out, arena *memory, braid_error *err);
 /* Is this input small enough, and of a type, to be baked into a plan. */
 bool stage_bakes(const tensor_type *);
+
+/* ---- pipelines.c */
+/* out[i]: the pipeline of the plan's dispatch i. */
+braid_status session_pipelines(braid_session *, const graph *, const plan *, uint32_t *out, braid_error *err);
 
 /* ---- segment.c */
 plan_options segment_plan_options(const braid_session *, const segment *);

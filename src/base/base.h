@@ -137,6 +137,7 @@ braid_status file_read(file *, uint64_t offset, void *out, size_t bytes, braid_e
 void parallel_for(size_t count, size_t threads, void (*work)(void *user, size_t i), void *user);
 size_t processor_count(void); /* that this thread may run on, at least 1 */
 uint64_t clock_ns(void);      /* monotonic */
+uint64_t thread_ns(void);     /* of a processor, spent by this thread */
 
 /* 64-bit FNV-1a style hash of bytes, chained through seed; for caches and CSE, not for security. */
 uint64_t hash_bytes(uint64_t seed, const void *, size_t);

@@ -47,6 +47,11 @@ uint64_t clock_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t thread_ns(void) {
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec : 0;
+}
+
 /* Each step is a bijection of the state for a given word, and of the word for a given state: two inputs of one length
    that differ in a single word never collide. */
 uint64_t hash_bytes(uint64_t seed, const void *data, size_t bytes) {

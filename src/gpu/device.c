@@ -20,6 +20,7 @@ typedef struct features {
     VkPhysicalDeviceVulkan11Features v11;
     VkPhysicalDeviceVulkan12Features v12;
     VkPhysicalDeviceVulkan13Features v13;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR figures;
 } features;
 
 static void refuse(gpu_candidate *c, const char *reason) {
@@ -43,6 +44,7 @@ static braid_status properties_read(const gpu_calls *vk, gpu_candidate *c, prope
     if (!list) return error_memory(err);
     if (n && vk->EnumerateDeviceExtensionProperties(c->handle, NULL, &n, list) < 0) n = 0;
     c->portability_subset = extension_listed(list, n, "VK_KHR_portability_subset");
+    c->figures = extension_listed(list, n, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     *p = (properties){.base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                       .v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES,
                       .v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES,
@@ -65,10 +67,12 @@ static void features_read(const gpu_calls *vk, const gpu_candidate *c, features 
     *f = (features){.base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                     .v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
                     .v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-                    .v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+                    .v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                    .figures.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
     f->base.pNext = &f->v11;
     f->v11.pNext = &f->v12;
     f->v12.pNext = &f->v13;
+    if (c->figures) f->v13.pNext = &f->figures;
     vk->GetPhysicalDeviceFeatures2(c->handle, &f->base);
 }
 
@@ -116,6 +120,7 @@ static void measure(gpu_candidate *c, const properties *p, const features *f) {
     c->scalar_layout = f->v12.scalarBlockLayout;
     c->subgroup_types = f->v12.shaderSubgroupExtendedTypes;
     c->full_subgroups = f->v13.computeFullSubgroups;
+    c->figures = f->figures.pipelineExecutableInfo;
     c->timestamp_period = (double)limits->timestampPeriod;
     c->pin_subgroup = p->v13.minSubgroupSize != p->v13.maxSubgroupSize;
     if (c->pin_subgroup) {

@@ -72,9 +72,30 @@ typedef struct gpu_pipeline_key {
     const uint32_t *spec_ids; /* SPEC_GROUP and SPEC_SUBGROUP included by the caller */
     const uint32_t *spec;
 } gpu_pipeline_key;
-/* Finds or creates all of them, in parallel; out[i] is a handle that lives as long as the gpu. */
-braid_status gpu_pipelines(gpu *, size_t n, const gpu_pipeline_key *, uint32_t *out, braid_error *err);
+/* What a call created, besides what it found. */
+typedef struct gpu_made {
+    uint32_t first, count; /* handles */
+    uint64_t time_ns;      /* of the whole call, waiting for calls of other threads included */
+} gpu_made;
+/* Finds or creates all of them, a thread for each processor; out[i] is a handle that lives as long as the gpu. Calls of
+   several threads take turns. made may be NULL. */
+braid_status gpu_pipelines(gpu *, size_t n, const gpu_pipeline_key *, uint32_t *out, gpu_made *made, braid_error *err);
 uint32_t gpu_pipeline_count(const gpu *);
+/* How a pipeline came to be. What it points to lives as long as the gpu. */
+typedef struct gpu_creation {
+    const char *kernel;
+    uint32_t n_spec;
+    const uint32_t *spec_ids, *spec;
+    uint64_t module_bytes; /* SPIR-V given to the driver, its constants filled in */
+    uint64_t time_ns;      /* from filling them in to the driver's return */
+    uint64_t busy_ns;      /* of it, work of the calling thread: else it waited, for another creation or the driver's own
+                              threads */
+    bool cached;           /* the driver says that its code came from the cache */
+} gpu_creation;
+bool gpu_pipeline_describe(gpu *, uint32_t handle, gpu_creation *out); /* false: out of range */
+/* The driver's own figures, such as registers and bytes of code, "NAME VALUE" with commas; nothing where it gives none or
+   the gpu was not opened with options->pipeline_figures. */
+void gpu_pipeline_figures(gpu *, uint32_t handle, text *out);
 
 /* ---- programs */
 typedef struct gpu_copy {

@@ -81,6 +81,11 @@
     X(WaitSemaphores)                                                                                                  \
     X(QueueSubmit)
 
+/* Of VK_KHR_pipeline_executable_properties; NULL without. */
+#define GPU_FIGURE_CALLS(X)                                                                                            \
+    X(GetPipelineExecutablePropertiesKHR)                                                                              \
+    X(GetPipelineExecutableStatisticsKHR)
+
 typedef struct gpu_calls {
     PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
 #define GPU_POINTER(name) PFN_vk##name name;
@@ -88,6 +93,7 @@ typedef struct gpu_calls {
     GPU_INSTANCE_CALLS(GPU_POINTER)
     GPU_MESSENGER_CALLS(GPU_POINTER)
     GPU_DEVICE_CALLS(GPU_POINTER)
+    GPU_FIGURE_CALLS(GPU_POINTER)
 #undef GPU_POINTER
 } gpu_calls;
 
@@ -123,6 +129,7 @@ typedef struct gpu_candidate {
     bool pin_subgroup; /* sizes vary: the size is part of the pipeline */
     bool full_subgroups;
     bool portability_subset; /* the extension must then be enabled */
+    bool figures;            /* VK_KHR_pipeline_executable_properties */
     int mesa;                /* major version of a Mesa driver, else 0 */
 } gpu_candidate;
 
@@ -162,6 +169,8 @@ typedef struct gpu_pipeline {
     uint32_t n_spec;
     uint32_t *spec; /* n_spec ids in ascending order, then n_spec values */
     VkPipeline handle;
+    uint64_t module_bytes, time_ns, busy_ns; /* as in gpu_creation */
+    bool cached;
 } gpu_pipeline;
 
 typedef struct gpu_staging {
@@ -193,6 +202,7 @@ struct gpu {
     gpu_pipeline **pipelines;
     uint32_t n_pipelines, cap_pipelines;
     bool strip_float_controls;
+    bool figures;     /* pipelines are created so that the driver can tell of them */
     uint32_t unsaved; /* pipelines made since the file was written */
     uint64_t saved_hash;
     gpu_cache_identity identity;

@@ -48,6 +48,9 @@ braid_status gpu_load_device_calls(gpu_calls *vk, VkDevice device, braid_error *
     if (!vk->name) return error_set(err, BRAID_INTERNAL, "the driver lacks vk" #name);
     GPU_DEVICE_CALLS(LOAD)
 #undef LOAD
+#define LOAD(name) vk->name = (PFN_vk##name)vk->GetDeviceProcAddr(device, "vk" #name);
+    GPU_FIGURE_CALLS(LOAD)
+#undef LOAD
     return BRAID_OK;
 }
 

@@ -5,7 +5,11 @@
 
 static braid_status device_create(gpu *g, braid_error *err) {
     const gpu_candidate *c = &g->device;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR figures = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
+        .pipelineExecutableInfo = true};
     VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                            .pNext = g->figures ? &figures : NULL,
                                             .synchronization2 = true,
                                             .maintenance4 = true,
                                             .subgroupSizeControl = c->pin_subgroup,
@@ -31,12 +35,15 @@ static braid_status device_create(gpu *g, braid_error *err) {
                                      .queueFamilyIndex = c->queue_family,
                                      .queueCount = 1,
                                      .pQueuePriorities = &priority};
-    const char *extensions[] = {"VK_KHR_portability_subset"};
+    const char *extensions[2];
+    uint32_t n_extensions = 0;
+    if (c->portability_subset) extensions[n_extensions++] = "VK_KHR_portability_subset";
+    if (g->figures) extensions[n_extensions++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
     VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                .pNext = &features,
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue,
-                               .enabledExtensionCount = c->portability_subset ? 1 : 0,
+                               .enabledExtensionCount = n_extensions,
                                .ppEnabledExtensionNames = extensions};
     VkResult r = g->vk->CreateDevice(c->handle, &info, NULL, &g->handle);
     if (r < 0) {
@@ -71,6 +78,7 @@ static braid_status build(gpu *g, const braid_device_options *options, braid_err
     if (!status) g->device = list[chosen];
     mem_free(list);
     if (status) return status;
+    g->figures = options->pipeline_figures && g->device.figures;
     TRY(device_create(g, err));
     announce(g);
     TRY(gpu_queue_open(g, err));

@@ -130,7 +130,7 @@ static braid_status table_find(gpu *g, const gpu_pipeline_key *key, uint32_t *ou
 
 /* The module with the pipeline's constants filled in and dead code gone (gpu/specialize.h); as it is where that fails.
  */
-static VkResult module_create(gpu *g, const gpu_pipeline *p, VkShaderModule *out) {
+static VkResult module_create(gpu *g, gpu_pipeline *p, VkShaderModule *out) {
     const uint32_t *code = p->shader->code;
     size_t n = p->shader->bytes / 4;
     uint32_t *special = NULL, *stripped = NULL;
@@ -148,6 +148,7 @@ static VkResult module_create(gpu *g, const gpu_pipeline *p, VkShaderModule *out
     }
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = n * 4, .pCode = code};
+    p->module_bytes = info.codeSize;
     VkResult r = g->vk->CreateShaderModule(g->handle, &info, NULL, out);
     mem_free(stripped);
     mem_free(special);
@@ -165,8 +166,15 @@ static VkResult pipeline_create(gpu *g, gpu_pipeline *p) {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
         .requiredSubgroupSize = g->device.traits.subgroup};
     bool full = g->device.full_subgroups && spec_value(p, SPEC_GROUP, 1) % g->device.traits.subgroup == 0;
+    VkPipelineCreationFeedback whole = {0}, stage = {0};
+    VkPipelineCreationFeedbackCreateInfo feedback = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
+                                                     .pPipelineCreationFeedback = &whole,
+                                                     .pipelineStageCreationFeedbackCount = 1,
+                                                     .pPipelineStageCreationFeedbacks = &stage};
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .pNext = &feedback,
+        .flags = g->figures ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
         .layout = g->layout,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = g->device.pin_subgroup ? &pinned : NULL,
@@ -178,6 +186,9 @@ static VkResult pipeline_create(gpu *g, gpu_pipeline *p) {
     info.stage.module = module;
     if (r >= 0) r = g->vk->CreateComputePipelines(g->handle, g->cache, 1, &info, NULL, &p->handle);
     if (r != VK_SUCCESS) p->handle = VK_NULL_HANDLE;
+    const VkPipelineCreationFeedbackFlags hit =
+        VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT | VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
+    p->cached = (whole.flags & hit) == hit;
     if (module) g->vk->DestroyShaderModule(g->handle, module, NULL);
     mem_free(entries);
     return r;
@@ -191,7 +202,11 @@ typedef struct creation {
 
 static void create_one(void *user, size_t i) {
     creation *c = user;
-    c->results[i] = pipeline_create(c->g, c->g->pipelines[c->first + i]);
+    gpu_pipeline *p = c->g->pipelines[c->first + i];
+    uint64_t start = clock_ns(), busy = thread_ns();
+    c->results[i] = pipeline_create(c->g, p);
+    p->time_ns = clock_ns() - start;
+    p->busy_ns = thread_ns() - busy;
 }
 
 /* Creates the entries from `first` on. */
@@ -297,15 +312,18 @@ void gpu_pipelines_close(gpu *g) {
     g->layout = VK_NULL_HANDLE;
 }
 
-braid_status gpu_pipelines(gpu *g, size_t n, const gpu_pipeline_key *keys, uint32_t *out, braid_error *err) {
+braid_status gpu_pipelines(gpu *g, size_t n, const gpu_pipeline_key *keys, uint32_t *out, gpu_made *made,
+                           braid_error *err) {
     TRY(gpu_alive(g, err));
     braid_status status = BRAID_OK;
+    uint64_t start = clock_ns();
     pthread_mutex_lock(&g->pipeline_lock);
     uint32_t first = g->n_pipelines;
     for (size_t i = 0; i < n && !status; i++) status = table_find(g, &keys[i], &out[i], err);
     if (!status) status = create_from(g, first, err);
     if (status) drop_from(g, first);
     g->unsaved += g->n_pipelines - first;
+    if (made) *made = (gpu_made){.first = first, .count = g->n_pipelines - first, .time_ns = clock_ns() - start};
     if (g->unsaved >= SAVE_AT) cache_save(g);
     pthread_mutex_unlock(&g->pipeline_lock);
     return status;
@@ -317,6 +335,16 @@ uint32_t gpu_pipeline_count(const gpu *g) {
     uint32_t n = g->n_pipelines;
     pthread_mutex_unlock(lock);
     return n;
+}
+
+bool gpu_pipeline_describe(gpu *g, uint32_t handle, gpu_creation *out) {
+    pthread_mutex_lock(&g->pipeline_lock);
+    const gpu_pipeline *p = handle < g->n_pipelines ? g->pipelines[handle] : NULL;
+    if (p)
+        *out = (gpu_creation){p->shader->name, p->n_spec,  p->spec,    p->spec + p->n_spec,
+                              p->module_bytes, p->time_ns, p->busy_ns, p->cached};
+    pthread_mutex_unlock(&g->pipeline_lock);
+    return p != NULL;
 }
 
 VkPipeline gpu_pipeline_handle(gpu *g, uint32_t handle) {

@@ -211,7 +211,7 @@ static braid_status make_pipelines(probe *p, braid_error *err) {
     const gpu_pipeline_key keys[] = {
         {"word", 2, ids, values}, {"probe_stream", 2, ids, values}, {"probe_fma", 2, ids, values}};
     uint32_t handles[3];
-    TRY(gpu_pipelines(p->g, 3, keys, handles, err));
+    TRY(gpu_pipelines(p->g, 3, keys, handles, NULL, err));
     p->tiny = handles[0];
     p->stream = handles[1];
     p->fma = handles[2];

@@ -288,3 +288,37 @@ bool mm_partial_bytes(const mm_problem *p, mm_cut cut, uint64_t *out) {
     return !__builtin_mul_overflow(sums, entries, out) &&
            !__builtin_mul_overflow(*out, wide(p->type) ? (uint64_t)8 : (uint64_t)4, out);
 }
+
+/* ---- in words */
+
+static uint32_t spec_of(uint32_t n, const uint32_t *ids, const uint32_t *content, uint32_t id, uint32_t otherwise) {
+    for (uint32_t i = 0; i < n; i++)
+        if (ids[i] == id) return content[i];
+    return otherwise;
+}
+
+static const char *word(const char *const *words, size_t count, uint32_t i) {
+    return i < count ? words[i] : "?";
+}
+#define WORD(words, i) word(words, COUNT_OF(words), i)
+
+void mm_describe(const char *kernel, uint32_t n, const uint32_t *ids, const uint32_t *content, text *out) {
+    static const char *const loads[] = {"k4", "row4", "k", "row", "image", "transposed"};
+    static const char *const folds[] = {"", " fold n", " fold m"}, *const modes[] = {"whole", "chunked", "split"};
+    static const char *const stores[] = {"one", "four", "rows"};
+#define SPEC(id, otherwise) spec_of(n, ids, content, id, otherwise)
+    bool mm = strncmp(kernel, "mm_", 3) == 0, mms = strncmp(kernel, "mms_", 4) == 0, mv = strncmp(kernel, "mv_", 3) == 0;
+    if (!mm && !mms && !mv) return;
+    if (!mms) text_add(out, "%ux%ux%u/", SPEC(SPEC_BM, 64), SPEC(SPEC_BN, 64), SPEC(SPEC_BK, 16));
+    uint32_t load_b = SPEC(SPEC_LOAD_B, LOAD_ROW), mode = SPEC(SPEC_MODE, MODE_WHOLE);
+    text_add(out, "%ux%u%s, %s", SPEC(SPEC_TM, 4), SPEC(SPEC_TN, 4), WORD(folds, SPEC(SPEC_FOLD, 0)),
+             braid_type_name((braid_type)SPEC(SPEC_TYPE, 1)));
+    if (!mms) text_add(out, ", a %s", WORD(loads, SPEC(SPEC_LOAD_A, LOAD_K)));
+    text_add(out, ", b %s", WORD(loads, load_b));
+    if (load_b == LOAD_IMAGE || load_b == LOAD_TRANSPOSED)
+        text_add(out, " %ux%ux%u", SPEC(SPEC_KERNEL, 1), SPEC(SPEC_KERNEL + 1, 1), SPEC(SPEC_KERNEL + 2, 1));
+    if (SPEC(SPEC_SWAP, 0)) text_add(out, ", swapped");
+    if (!mms) text_add(out, ", %s", WORD(modes, mode));
+    if (mm) text_add(out, ", stores %s", WORD(stores, SPEC(SPEC_STORE, 0)));
+#undef SPEC
+}

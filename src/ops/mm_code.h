@@ -48,4 +48,8 @@ mm_code mm_encode(const device_traits *, const mm_problem *, mm_cut, uint32_t pr
 mm_code mm_encode_sum(const mm_problem *, mm_cut, bool fused);
 bool mm_partial_bytes(const mm_problem *, mm_cut, uint64_t *out);
 
+/* The constants of a product kernel in words, "64x128x16/8x8 fold n, float32, a k4, b image 1x3x3, whole, stores rows";
+   nothing for other kernels. */
+void mm_describe(const char *kernel, uint32_t n_spec, const uint32_t *spec_ids, const uint32_t *spec, text *out);
+
 #endif

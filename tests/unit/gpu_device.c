@@ -176,7 +176,7 @@ static void a_lost_device_stays_lost(void **state) {
     assert_int_equal(gpu_buffer_fill(g, &b, 0, 64, 0, &err), BRAID_DEVICE_LOST);
     assert_int_equal(gpu_upload(g, &b, 0, 64, fill_from, &info, &err), BRAID_DEVICE_LOST);
     assert_int_equal(gpu_download(g, &b, 0, 64, &info, &err), BRAID_DEVICE_LOST);
-    assert_int_equal(gpu_pipelines(g, 1, &key, &handle, &err), BRAID_DEVICE_LOST);
+    assert_int_equal(gpu_pipelines(g, 1, &key, &handle, NULL, &err), BRAID_DEVICE_LOST);
     gpu_program_free(g, p);
     gpu_buffer_free(g, &b);
     gpu_close(g);

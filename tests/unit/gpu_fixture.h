@@ -47,7 +47,7 @@ static inline uint32_t word_pipeline(gpu *g, uint32_t group) {
     const uint32_t ids[] = {SPEC_GROUP, SPEC_SUBGROUP}, values[] = {group, gpu_traits(g)->subgroup};
     gpu_pipeline_key key = {"word", 2, ids, values};
     uint32_t handle;
-    must(gpu_pipelines(g, 1, &key, &handle, &err), &err);
+    must(gpu_pipelines(g, 1, &key, &handle, NULL, &err), &err);
     return handle;
 }
 

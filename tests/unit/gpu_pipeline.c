@@ -17,16 +17,87 @@ static void deduplicated(void **state) {
     const uint32_t a[] = {32, 8, 5}, a_swapped[] = {5, 8, 32}, b[] = {32, 8, 6};
     const gpu_pipeline_key keys[] = {{"word", 3, ids, a}, {"word", 3, ids, b}, {"word", 3, swapped, a_swapped},
                                      {"word", 2, ids, a}, {"word", 3, ids, b}, {"word", 0, NULL, NULL}};
-    must(gpu_pipelines(f->g, 6, keys, out, &err), &err);
+    must(gpu_pipelines(f->g, 6, keys, out, NULL, &err), &err);
     assert_int_equal(out[0], out[2]);
     assert_int_equal(out[1], out[4]);
     assert_true(out[0] != out[1] && out[0] != out[3] && out[3] != out[5]);
     assert_int_equal(gpu_pipeline_count(f->g), before + 4);
     uint32_t again[6];
-    must(gpu_pipelines(f->g, 6, keys, again, &err), &err);
+    must(gpu_pipelines(f->g, 6, keys, again, NULL, &err), &err);
     assert_memory_equal(out, again, sizeof out);
     assert_int_equal(gpu_pipeline_count(f->g), before + 4);
-    must(gpu_pipelines(f->g, 0, NULL, NULL, &err), &err);
+    must(gpu_pipelines(f->g, 0, NULL, NULL, NULL, &err), &err);
+}
+
+/* What a call made, and how; what it found is not told again. */
+static void creation_is_told(void **state) {
+    fixture *f = *state;
+    braid_error err;
+    uint32_t out[3];
+    gpu_made made;
+    gpu_creation c;
+    const uint32_t ids[] = {9, SPEC_GROUP}, a[] = {101, 8}, b[] = {102, 8};
+    const gpu_pipeline_key keys[] = {{"word", 2, ids, a}, {"word", 2, ids, b}, {"word", 2, ids, a}};
+    must(gpu_pipelines(f->g, 3, keys, out, &made, &err), &err);
+    assert_int_equal(made.count, 2);
+    assert_int_equal(made.first, out[0]);
+    assert_true(gpu_pipeline_describe(f->g, out[1], &c));
+    assert_string_equal(c.kernel, "word");
+    assert_int_equal(c.n_spec, 2);
+    assert_true(c.spec_ids[0] == SPEC_GROUP && c.spec[0] == 8 && c.spec_ids[1] == 9 && c.spec[1] == 102);
+    assert_true(c.module_bytes > 20 && c.module_bytes % 4 == 0);
+    assert_true(c.time_ns > 0 && made.time_ns >= c.time_ns && c.busy_ns > 0);
+    must(gpu_pipelines(f->g, 3, keys, out, &made, &err), &err);
+    assert_int_equal(made.count, 0);
+    assert_false(gpu_pipeline_describe(f->g, gpu_pipeline_count(f->g), &c));
+}
+
+/* A driver that tells of two parts of a pipeline. */
+static VKAPI_ATTR VkResult VKAPI_CALL two_parts(VkDevice device, const VkPipelineInfoKHR *info, uint32_t *n,
+                                                VkPipelineExecutablePropertiesKHR *out) {
+    (void)device;
+    assert_true(info->pipeline != VK_NULL_HANDLE && *n >= 2);
+    for (uint32_t i = 0; i < *n; i++) assert_int_equal(out[i].sType, VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR);
+    *n = 2;
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL some_figures(VkDevice device, const VkPipelineExecutableInfoKHR *info, uint32_t *n,
+                                                   VkPipelineExecutableStatisticKHR *out) {
+    (void)device;
+    if (info->executableIndex == 1) {
+        *n = 1;
+        snprintf(out[0].name, sizeof out[0].name, "Spills");
+        out[0].format = VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR;
+        out[0].value.i64 = -1;
+        return VK_SUCCESS;
+    }
+    for (uint32_t i = 0; i < *n; i++) {
+        snprintf(out[i].name, sizeof out[i].name, "Figure %u", i);
+        out[i].format = (VkPipelineExecutableStatisticFormatKHR)(i < 5 ? i : 3);
+        out[i].value.u64 = i;
+    }
+    out[3].value.f64 = 0.5;
+    if (*n > 5) *n = 5;
+    return VK_INCOMPLETE;
+}
+
+static void figures_are_told(void **state) {
+    fixture *f = *state;
+    text t = {0};
+    gpu_pipeline_figures(f->g, f->word, &t);
+    assert_null(t.data); /* not asked for */
+    gpu_calls before = *f->g->vk;
+    f->g->figures = true;
+    f->g->vk->GetPipelineExecutablePropertiesKHR = two_parts;
+    f->g->vk->GetPipelineExecutableStatisticsKHR = some_figures;
+    gpu_pipeline_figures(f->g, f->word, &t);
+    assert_string_equal(t.data, "Figure 0 no, Figure 1 1, Figure 2 2, Figure 3 0.5, Spills -1");
+    text_free(&t);
+    gpu_pipeline_figures(f->g, gpu_pipeline_count(f->g), &t);
+    assert_null(t.data);
+    *f->g->vk = before;
+    f->g->figures = false;
 }
 
 static void refused(void **state) {
@@ -35,20 +106,20 @@ static void refused(void **state) {
     uint32_t before = gpu_pipeline_count(f->g), out[3];
     const uint32_t ids[] = {SPEC_GROUP, 9}, good[] = {16, 1}, zero[] = {0, 1}, huge[] = {1u << 20, 1};
     gpu_pipeline_key keys[] = {{"word", 2, ids, good}, {"word", 1, ids, good}, {"no_such_kernel", 0, NULL, NULL}};
-    assert_int_equal(gpu_pipelines(f->g, 3, keys, out, &err), BRAID_INTERNAL);
+    assert_int_equal(gpu_pipelines(f->g, 3, keys, out, NULL, &err), BRAID_INTERNAL);
     assert_non_null(strstr(err.message, "no_such_kernel"));
     keys[2] = (gpu_pipeline_key){"word", 1, ids, zero};
-    assert_int_equal(gpu_pipelines(f->g, 3, keys, out, &err), BRAID_LIMIT);
+    assert_int_equal(gpu_pipelines(f->g, 3, keys, out, NULL, &err), BRAID_LIMIT);
     keys[2] = (gpu_pipeline_key){"word", 1, ids, huge};
-    assert_int_equal(gpu_pipelines(f->g, 3, keys, out, &err), BRAID_LIMIT);
+    assert_int_equal(gpu_pipelines(f->g, 3, keys, out, NULL, &err), BRAID_LIMIT);
     assert_int_equal(gpu_pipeline_count(f->g), before);
     for (uint64_t n = 1; n <= 4; n++) {
         mem_fail_after(n, false);
-        assert_int_equal(gpu_pipelines(f->g, 2, keys, out, &err), BRAID_HOST_MEMORY);
+        assert_int_equal(gpu_pipelines(f->g, 2, keys, out, NULL, &err), BRAID_HOST_MEMORY);
         mem_fail_after(0, false);
         assert_int_equal(gpu_pipeline_count(f->g), before);
     }
-    must(gpu_pipelines(f->g, 2, keys, out, &err), &err);
+    must(gpu_pipelines(f->g, 2, keys, out, NULL, &err), &err);
     assert_true(gpu_shader_exists("word"));
     assert_false(gpu_shader_exists("") || gpu_shader_exists("wor") || gpu_shader_exists("word_") ||
                  gpu_shader_exists("~"));
@@ -319,6 +390,8 @@ static void unwritable_folders_are_a_log_line(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deduplicated),
+        cmocka_unit_test(creation_is_told),
+        cmocka_unit_test(figures_are_told),
         cmocka_unit_test(refused),
         cmocka_unit_test(float_controls_are_stripped),
         cmocka_unit_test(every_flip_and_length),

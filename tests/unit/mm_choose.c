@@ -49,6 +49,24 @@ static void same_chunk(void **state) {
         }
 }
 
+static void in_words(void **state) {
+    (void)state;
+    text t = {0};
+    mm_problem p = weights_times_image(256, 9, 512, 1);
+    const mm_cut cut = {.bm = 64, .bn = 128, .bk = 16, .tm = 8, .tn = 8, .chunk = 256, .splits = 1, .group = 128, .fold = FOLD_N};
+    mm_code c = mm_encode(&gpu_like, &p, cut, 64, true);
+    mm_describe(c.kernel, c.n_spec, c.spec_ids, c.spec, &t);
+    assert_string_equal(t.data, "64x128x16/8x8 fold n, float32, a k4, b row, chunked, stores rows");
+    text_free(&t);
+    const uint32_t ids[] = {15, 18, 19, 200}, odd[] = {4, 3, 5, 1};
+    mm_describe("mms_int", 4, ids, odd, &t);
+    assert_string_equal(t.data, "4x4, float32, b image 1x3x5");
+    text_free(&t);
+    mm_describe("mmsum_real", 0, NULL, NULL, &t);
+    mm_describe("map_f32", 4, ids, odd, &t);
+    assert_null(t.data);
+}
+
 /* Tiles that are mostly empty alone are filled by many problems. */
 static void folds(void **state) {
     (void)state;
@@ -76,6 +94,6 @@ static void free_order(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_chunk), cmocka_unit_test(folds), cmocka_unit_test(free_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_chunk), cmocka_unit_test(in_words), cmocka_unit_test(folds), cmocka_unit_test(free_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static uint32_t pipeline_of(gpu *g, const mm_code *c) {
     gpu_pipeline_key key = {.kernel = c->kernel, .n_spec = c->n_spec + 2, .spec_ids = ids, .spec = content};
     braid_error err;
     uint32_t out;
-    must(gpu_pipelines(g, 1, &key, &out, &err), &err);
+    must(gpu_pipelines(g, 1, &key, &out, NULL, &err), &err);
     return out;
 }
 
