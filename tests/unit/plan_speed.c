@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "plan/plan.h"
+#include "timing.h"
 
 static const device_traits device = {.subgroup = 32,
                                      .shared_bytes = 49152,
@@ -20,17 +20,6 @@ static const device_traits device = {.subgroup = 32,
                                      .max_groups = 65535,
                                      .cores = 528,
                                      .max_buffer = (uint64_t)1 << 32};
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(SANITIZED) || defined(__SANITIZE_ADDRESS__)
-enum { SLOWER = 12 };
-#else
-enum { SLOWER = 1 };
-#endif
 
 typedef struct build {
     graph *g;
@@ -137,10 +126,6 @@ static int32_t random_dag(build *b, int32_t x, int n) {
 
 /* ------------------------------------------------------------------------------------------------- timing */
 
-static double seconds_since(clock_t start) {
-    return (double)(clock() - start) / CLOCKS_PER_SEC;
-}
-
 static graph *make_graph(arena *memory, int32_t (*make)(build *, int32_t, int), int n) {
     build b = {graph_new(memory, "speed"), 1};
     int32_t *io = arena_array(memory, 2, sizeof *io);
@@ -166,22 +151,21 @@ static void measure(const char *name, int32_t (*make)(build *, int32_t, int), in
     plan *p;
     clock_t start = clock();
     if (plan_new(g, memory, &options, &p, &err) != BRAID_OK) fail_msg("%s: %s", name, err.message);
-    double planning = seconds_since(start);
+    double planning = timing_seconds(start);
     assert_int_equal(p->n_host_nodes, 0);
     for (int32_t i = 0; i < p->n_storages; i++)
         if (p->storages[i].kind == STORAGE_CONST) p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
     start = clock();
     if (plan_encode(p, 1, &err) != BRAID_OK || plan_verify(p, 1, &err) != BRAID_OK)
         fail_msg("%s: %s", name, err.message);
-    double verifying = seconds_since(start);
+    double verifying = timing_seconds(start);
     printf("%-8s %6d nodes, %6d steps, %6d waves, %6d dispatches: planned in %.3f s, verified in %.3f s; arena / bound "
            "%.3f\n",
            name, n, p->n_steps, p->n_waves, p->n_dispatches, planning, verifying,
            p->arena_bound ? (double)p->arena_bytes / (double)p->arena_bound : 1);
     fflush(stdout);
-    if (planning > limit * SLOWER || verifying > limit * SLOWER)
-        fail_msg("%s: %d nodes took %.2f s to plan and %.2f s to verify, at most %.1f", name, n, planning, verifying,
-                 limit * SLOWER);
+    timing_check(name, planning, limit);
+    timing_check(name, verifying, limit);
     arena_free(memory);
 }
 
