@@ -21,6 +21,7 @@ static uint64_t block_bytes(const segment *seg, int32_t i) {
 
 braid_status segment_poison(braid_session *s, segment *seg, braid_error *err) {
     for (int32_t i = 0; i < seg->p->n_blocks; i++) TRY(fill(s, &seg->blocks[i], block_bytes(seg, i), err));
+    if (seg->download.mapped) TRY(fill(s, &seg->download, seg->download.bytes, err));
     return fill(s, &seg->io, io_bytes(seg), err);
 }
 
@@ -40,8 +41,8 @@ static void own_lanes(picture *c, uint64_t begin, const storage *x, uint32_t lan
     for (uint32_t lane = 0; lane < (x->once ? 1 : lanes); lane++) own(c, begin + lane * x->stride, x->bytes);
 }
 
-/* Uploads fill the gaps between the lanes of a run too. */
-static void own_input(picture *c, uint64_t begin, const storage *x, uint32_t lanes) {
+/* Copies fill the gaps between the lanes of a run too. */
+static void own_copied(picture *c, uint64_t begin, const storage *x, uint32_t lanes) {
     own(c, begin, x->once ? x->bytes : x->stride * (lanes - 1) + x->bytes);
 }
 
@@ -79,12 +80,17 @@ static braid_status check_all(braid_session *s, segment *seg, arena *memory, bra
     TRY(picture_new(s, &seg->io, io_bytes(seg), memory, &c, err));
     for (int32_t i = 0; i < seg->g->n_inputs; i++)
         if (seg->input_uploaded[i] && p->storages[seg->g->inputs[i]].alias == seg->g->inputs[i])
-            own_input(&c, seg->input_offset[i], &p->storages[seg->g->inputs[i]], s->lanes);
+            own_copied(&c, seg->input_offset[i], &p->storages[seg->g->inputs[i]], s->lanes);
     for (int32_t i = 0; i < p->n_joins; i++)
-        own_input(&c, seg->join_offset[i], &p->storages[p->joins[i].storage], s->lanes);
+        own_copied(&c, seg->join_offset[i], &p->storages[p->joins[i].storage], s->lanes);
     for (int32_t i = 0; i < p->n_outputs; i++)
         own_lanes(&c, seg->output_offset[i], &p->storages[p->outputs[i]], s->lanes);
-    return check(s, &c, "inputs and outputs", err);
+    TRY(check(s, &c, "inputs and outputs", err));
+    if (!seg->download.mapped) return BRAID_OK;
+    TRY(picture_new(s, &seg->download, seg->download.bytes, memory, &c, err));
+    for (int32_t i = 0; i < p->n_outputs; i++)
+        (seg->posted[i] ? own_lanes : own_copied)(&c, seg->output_offset[i], &p->storages[p->outputs[i]], s->lanes);
+    return check(s, &c, "results", err);
 }
 
 braid_status segment_check_poison(braid_session *s, segment *seg, braid_error *err) {

@@ -1,12 +1,13 @@
 /*
  * segment.c: a device segment is a plan with its memory and its recorded program; a host segment is a list of nodes.
  *
- * io holds the inputs that come from the host and all outputs; where the host cannot see it, `upload` and `download`
- * mirror the parts that travel and the program copies them.
+ * io holds the inputs that come from the host and all outputs. What the host cannot write or read there has a mirror in
+ * `upload` and `download`, and the program copies it. A small output that no kernel reads is written to `download` at
+ * once: the bus takes a few kilobytes in less time than a barrier and a copy take.
  */
 #include "api/session.h"
 
-enum { IO_ALIGN = 256, ERROR_WORDS = 64 };
+enum { IO_ALIGN = 256, ERROR_WORDS = 64, WRITTEN_MOST = 256 << 10, POSTED_MOST = 64 << 10 };
 
 /* ------------------------------------------------------------------------------------------------- memory */
 
@@ -47,6 +48,10 @@ static uint64_t output_bytes(const segment *seg, int32_t i) { return all_lanes(s
 static uint64_t output_stride(const segment *seg, int32_t i) {
     const storage *t = output_storage(seg, i);
     return seg->bucket > 1 && !t->once ? t->stride : 0;
+}
+
+static const gpu_buffer *output_room(const segment *seg, int32_t i) {
+    return seg->posted[i] ? &seg->download : &seg->io;
 }
 
 static braid_status layout_io(segment *seg, uint64_t *total, braid_error *err) {
@@ -105,6 +110,54 @@ static braid_status check_budget(braid_session *s, const segment *seg, uint64_t 
                      (unsigned long long)(s->memory_budget >> 20));
 }
 
+/* All that the host writes before a run. */
+static uint64_t uploaded_bytes(const segment *seg) {
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < seg->p->n_joins; i++) bytes += all_lanes(seg, join_storage(seg, i));
+    for (int32_t i = 0; i < seg->g->n_inputs; i++)
+        if (seg->input_uploaded[i] && !in_join(seg, i)) bytes += input_bytes(seg, i);
+    return bytes;
+}
+
+/* By plan output number: the host wants it. */
+static void find_wanted(const segment *seg, bool *wanted) {
+    for (int32_t i = 0; i < seg->g->n_outputs; i++) {
+        const storage *root = &seg->p->storages[plan_root(seg->p, seg->g->outputs[i])];
+        if (seg->output_wanted[i] && root->kind == STORAGE_OUTPUT) wanted[root->index] = true;
+    }
+}
+
+/* Of `posted`, which holds what the host wants, leaves what steps only write, if that is little. */
+static void choose_posted(const segment *seg, bool *posted) {
+    const plan *p = seg->p;
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < p->n_steps; i++)
+        for (int k = 0; k < p->steps[i]->n_operands; k++) {
+            const storage *root = &p->storages[plan_root(p, p->steps[i]->operands[k].storage)];
+            bool read = p->steps[i]->operands[k].access != ACCESS_WRITE;
+            if (root->kind == STORAGE_OUTPUT && read) posted[root->index] = false;
+        }
+    for (int32_t i = 0; i < p->n_outputs; i++) bytes += posted[i] ? output_bytes(seg, i) : 0;
+    if (bytes > POSTED_MOST) memset(posted, 0, (size_t)p->n_outputs * sizeof *posted);
+}
+
+/* io and what mirrors it. */
+static braid_status allocate_io(braid_session *s, segment *seg, uint64_t bytes, braid_error *err) {
+    gpu *vk = s->device->gpu;
+    seg->posted = arena_array(seg->p->memory, (size_t)seg->p->n_outputs + 1, sizeof *seg->posted);
+    if (!seg->posted) return error_memory(err);
+    if (!bytes) return BRAID_OK;
+    TRY(gpu_buffer_new(vk, uploaded_bytes(seg) <= WRITTEN_MOST ? GPU_WRITTEN : GPU_DEVICE, bytes, &seg->io, err));
+    if (s->test.staged) seg->io.mapped = NULL, seg->io.cached = false;
+    seg->write_io = seg->io.mapped != NULL;
+    seg->read_io = seg->write_io && seg->io.cached && !s->test.staged_out;
+    if (!seg->write_io) TRY(gpu_buffer_new(vk, GPU_UPLOAD, bytes, &seg->upload, err));
+    if (seg->read_io) return BRAID_OK;
+    find_wanted(seg, seg->posted);
+    choose_posted(seg, seg->posted);
+    return gpu_buffer_new(vk, GPU_DOWNLOAD, bytes, &seg->download, err);
+}
+
 static braid_status allocate_all(braid_session *s, segment *seg, braid_error *err) {
     gpu *vk = s->device->gpu;
     const plan *p = seg->p;
@@ -117,12 +170,7 @@ static braid_status allocate_all(braid_session *s, segment *seg, braid_error *er
     TRY(gpu_buffer_new(vk, GPU_DEVICE, p->rows_bytes + IO_ALIGN, &seg->rows, err));
     uint64_t run_bytes = sizeof(run_block) + plan_bindings(p) * sizeof(binding) + (seg->bucket + 1) * sizeof(uint32_t);
     TRY(gpu_buffer_new(vk, GPU_SHARED, run_bytes + IO_ALIGN, &seg->run, err));
-    if (!io_bytes) return BRAID_OK;
-    TRY(gpu_buffer_new(vk, GPU_DEVICE, io_bytes, &seg->io, err));
-    if (s->test.staged) seg->io.mapped = NULL;
-    if (seg->io.mapped) return BRAID_OK;
-    TRY(gpu_buffer_new(vk, GPU_UPLOAD, io_bytes, &seg->upload, err));
-    return gpu_buffer_new(vk, GPU_DOWNLOAD, io_bytes, &seg->download, err);
+    return allocate_io(s, seg, io_bytes, err);
 }
 
 /* A device that has not the room for these lanes may have it for half of them. */
@@ -159,15 +207,15 @@ static braid_status list_copies(const segment *seg, gpu_program_info *info, gpu_
     if (!wanted) return error_memory(err);
     info->copies_in = in;
     info->copies_out = out;
-    for (int32_t i = 0; i < p->n_joins; i++)
+    for (int32_t i = 0; !seg->write_io && i < p->n_joins; i++)
         add_copy(seg, &seg->upload, &seg->io, seg->join_offset[i], join_storage(seg, i), in, &info->n_in);
-    for (int32_t i = 0; i < seg->g->n_inputs; i++)
+    for (int32_t i = 0; !seg->write_io && i < seg->g->n_inputs; i++)
         if (seg->input_uploaded[i] && !in_join(seg, i))
             add_copy(seg, &seg->upload, &seg->io, seg->input_offset[i], input_storage(seg, i), in, &info->n_in);
-    for (int32_t i = 0; i < seg->g->n_outputs; i++)
-        if (seg->output_wanted[i] && seg->export_of[i] >= 0) wanted[seg->export_of[i]] = true;
-    for (int32_t i = 0; i < p->n_outputs; i++)
-        if (wanted[i]) add_copy(seg, &seg->io, &seg->download, seg->output_offset[i], output_storage(seg, i), out, &info->n_out);
+    find_wanted(seg, wanted);
+    for (int32_t i = 0; !seg->read_io && i < p->n_outputs; i++)
+        if (wanted[i] && !seg->posted[i])
+            add_copy(seg, &seg->io, &seg->download, seg->output_offset[i], output_storage(seg, i), out, &info->n_out);
     return BRAID_OK;
 }
 
@@ -190,7 +238,7 @@ static braid_status record(braid_session *s, segment *seg, braid_error *err) {
     }
     gpu_program_info info = {.dispatches = dispatches, .n_dispatches = (size_t)p->n_dispatches,
                              .run_block = seg->run.address, .lanes = seg->bucket, .timestamps = s->profile};
-    if (!seg->io.mapped) TRY(list_copies(seg, &info, in, out, err));
+    TRY(list_copies(seg, &info, in, out, err));
     return gpu_program_new(s->device->gpu, &info, &seg->program, err);
 }
 
@@ -281,11 +329,11 @@ static void write_run_block(const segment *seg, const place *places, uint32_t la
             (binding){seg->io.address + seg->join_offset[i], join_storage(seg, i)->once ? 0 : join_storage(seg, i)->stride};
     for (int32_t i = 0; i < p->n_outputs; i++)
         b[plan_binding_output(p, (uint32_t)i)] =
-            (binding){seg->io.address + seg->output_offset[i], output_stride(seg, i)};
+            (binding){output_room(seg, i)->address + seg->output_offset[i], output_stride(seg, i)};
 }
 
 static void write_inputs(const segment *seg, const place *places, uint32_t lanes) {
-    uint8_t *to = seg->io.mapped ? seg->io.mapped : seg->upload.mapped;
+    uint8_t *to = seg->write_io ? seg->io.mapped : seg->upload.mapped;
     for (int32_t i = 0; i < seg->g->n_inputs; i++) {
         const place *from = &places[seg->input_of[i]];
         const storage *t = input_storage(seg, i);
@@ -314,7 +362,7 @@ static braid_status place_part(const braid_session *s, place *p, const tensor *p
 
 /* Places of outputs: on the device, and seen by the host where they were wanted there. */
 static braid_status export_outputs(const braid_session *s, stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
-    uint8_t *from = seg->io.mapped ? seg->io.mapped : seg->download.mapped;
+    uint8_t *from = seg->read_io ? seg->io.mapped : seg->download.mapped;
     for (int32_t i = 0; i < seg->g->n_outputs; i++) {
         int32_t v = seg->output_of[i], k = seg->export_of[i];
         const tensor_type *type = &st->g->values[v]->type;
@@ -343,7 +391,7 @@ static braid_status export_outputs(const braid_session *s, stage *st, segment *s
         uint64_t at = seg->output_offset[k] + plan_offset(seg->p, seg->g->outputs[i]);
         t->bytes = (size_t)seg->p->storages[seg->g->outputs[i]].bytes;
         if (seg->output_wanted[i]) t->data = from + at;
-        places[v] = (place){.host = t, .buffer = &seg->io, .offset = at,
+        places[v] = (place){.host = t, .buffer = output_room(seg, k), .offset = at,
                             .stride = output_stride(seg, k)};
     }
     return BRAID_OK;

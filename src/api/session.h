@@ -89,6 +89,8 @@ typedef struct segment {
     plan *p;
     gpu_program *program;
     gpu_buffer rows, run, io, upload, download, constants;
+    bool write_io, read_io; /* the host does, without `upload` and `download` */
+    bool *posted;           /* outputs that kernels write to `download`, not io */
     gpu_buffer *blocks;
     uint64_t *input_offset, *join_offset, *output_offset; /* in io; outputs by plan output number */
     int32_t *export_of; /* graph output i: plan output number, or -1 - (graph input number), or INT32_MIN: constant */
@@ -130,7 +132,8 @@ typedef struct session_test {
     bool reroll_any; /* re-rolls what does not pay, too */
     bool poison;     /* device memory holds poison_byte before every run; what must not change is checked after it */
     uint8_t poison_byte;
-    bool staged;     /* inputs and outputs are copied as if the host could not see the device's memory */
+    bool staged;     /* inputs and outputs are copied as if the host could not see the device's memory, */
+    bool staged_out; /* or outputs alone, as if it could not read it */
     uint64_t memory; /* the device has no more for one segment of several lanes; 0: what there is */
 } session_test;
 

@@ -43,6 +43,7 @@ uint64_t gpu_validation_messages(const gpu *);
 /* ---- memory */
 typedef enum gpu_memory {
     GPU_DEVICE,   /* device-local; host-visible too where that costs nothing (software devices, unified memory) */
+    GPU_WRITTEN,  /* device-local; the host may write small amounts into it where it can be mapped */
     GPU_UPLOAD,   /* host writes, device reads */
     GPU_DOWNLOAD, /* device writes, host reads (cached) */
     GPU_SHARED    /* small, host writes often, device reads: run blocks, grids; device-local if mappable */
@@ -51,6 +52,7 @@ typedef struct gpu_buffer {
     uint64_t address; /* at least 256-byte aligned */
     uint64_t bytes;   /* what was asked for, rounded up to 16; never 0 */
     void *mapped;     /* NULL when the host cannot see it; coherent */
+    bool cached;      /* mapped, and reading is as quick as writing */
     struct gpu_buffer_private *private_;
 } gpu_buffer;
 braid_status gpu_buffer_new(gpu *, gpu_memory, uint64_t bytes, gpu_buffer *out, braid_error *err);

@@ -4,6 +4,7 @@
  * A memory type is chosen by points; when the best one is full, the next is tried as long as it fits the purpose:
  *
  *   GPU_DEVICE    device-local; on a software or integrated device preferably also mapped
+ *   GPU_WRITTEN   device-local, preferably mapped, on any device
  *   GPU_UPLOAD    mapped, preferably not device-local, not cached
  *   GPU_DOWNLOAD  mapped, preferably cached
  *   GPU_SHARED    mapped, preferably device-local
@@ -23,6 +24,8 @@ static int points(const gpu *g, gpu_memory purpose, VkMemoryPropertyFlags f) {
     switch (purpose) {
     case GPU_DEVICE:
         return !local ? 0 : 4 + (mapped == unified ? 2 : 0) + (cached == (mapped && unified));
+    case GPU_WRITTEN:
+        return !local ? 0 : 4 + (mapped ? 2 : 0) + (cached == (mapped && unified));
     case GPU_UPLOAD:
         return !mapped ? 0 : 4 + (local ? 0 : 2) + (cached ? 0 : 1);
     case GPU_DOWNLOAD:
@@ -104,10 +107,11 @@ static braid_status build(gpu *g, gpu_memory purpose, gpu_buffer *b, braid_error
     b->address = address + p->shift;
     VkMemoryPropertyFlags wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     VkMemoryPropertyFlags flags = g->device.memory.memoryTypes[type].propertyFlags;
-    if ((flags & wanted) != wanted || (purpose == GPU_DEVICE && g->hide_mappings)) return BRAID_OK;
+    if ((flags & wanted) != wanted || ((purpose == GPU_DEVICE || purpose == GPU_WRITTEN) && g->hide_mappings)) return BRAID_OK;
     void *mapped = NULL;
     VK_TRY(g, err, MapMemory, g->handle, p->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
     b->mapped = (uint8_t *)mapped + p->shift;
+    b->cached = flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     return BRAID_OK;
 }
 

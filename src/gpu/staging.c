@@ -130,7 +130,7 @@ braid_status gpu_download(gpu *g, const gpu_buffer *b, uint64_t offset, uint64_t
     TRY(gpu_alive(g, err));
     if (!inside(b, offset, bytes)) return outside(b, offset, bytes, err);
     if (bytes == 0) return BRAID_OK;
-    if (b->mapped) {
+    if (b->cached) {
         memcpy(out, (const uint8_t *)b->mapped + offset, (size_t)bytes);
         return BRAID_OK;
     }

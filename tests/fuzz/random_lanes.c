@@ -149,6 +149,7 @@ static bool open_case(draft *d, plan_choice *p, lane_case *c, braid_device *devi
                                       .poison = true,
                                       .poison_byte = chance(d, 50) ? 0xff : 0x3c,
                                       .staged = chance(d, 50),
+                                      .staged_out = chance(d, 50),
                                       .memory = chance(d, 40) ? 1u << (10 + draw(d, 9)) : 0};
     stage_cache_clear(c->session, &c->session->stages);
     return true;

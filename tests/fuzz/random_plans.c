@@ -118,7 +118,8 @@ static bool run_budget(const trial *t, braid_session *s, uint64_t budget, plan_d
     s->test = (session_test){.reroll_any = true,
                              .shuffle = plan_random(r, 2),
                              .poison = true,
-                             .poison_byte = plan_random(r, 2) ? 0xff : 0x3c};
+                             .poison_byte = plan_random(r, 2) ? 0xff : 0x3c,
+                             .staged_out = plan_random(r, 2)};
     stage_cache_clear(s, &s->stages);
     free_outputs(t->got, t->n_out);
     braid_status status = braid_session_run(s, 1, t->in, t->n_in, t->got, t->n_out, &err);

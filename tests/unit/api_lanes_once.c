@@ -86,10 +86,11 @@ static void run(problem *p, braid_tensor out[3]) {
     if (braid_session_run(p->session, LANES, p->in, 3, out, 3, &err) != BRAID_OK) fail_msg("%s", err.message);
 }
 
-static void check_shared_sets(bool staged) {
+static void check_shared_sets(bool staged, bool staged_out) {
     problem p;
     problem_new(&p);
     p.session->test.staged = staged;
+    p.session->test.staged_out = staged_out;
     stage_cache_clear(p.session, &p.session->stages);
     for (unsigned round = 0; round < 16; round++) { /* twice: made, then found again */
         braid_tensor out[3] = {{0}};
@@ -104,8 +105,9 @@ static void check_shared_sets(bool staged) {
 
 static void shared_sets(void **state) {
     (void)state;
-    check_shared_sets(false);
-    check_shared_sets(true);
+    check_shared_sets(false, false);
+    check_shared_sets(false, true);
+    check_shared_sets(true, true);
 }
 
 /* An index that all lanes share fails all; one lane's own, in the same run, only that lane. */

@@ -68,7 +68,8 @@ static inline braid_session *ops_lanes_session(lane_case *c, braid_device *devic
     if (braid_session_create(&device, 1, model, &options, &s, err) != BRAID_OK) return NULL;
     if (lanes_draw(c, 3)) return s;
     s->test = (session_test){
-        .redzone = true, .shuffle = lanes_draw(c, 2), .poison = true, .poison_byte = 0xff, .staged = lanes_draw(c, 2)};
+        .redzone = true, .shuffle = lanes_draw(c, 2), .poison = true, .poison_byte = 0xff, .staged = lanes_draw(c, 2),
+        .staged_out = lanes_draw(c, 2)};
     stage_cache_clear(s, &s->stages);
     return s;
 }
