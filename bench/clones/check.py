@@ -5,8 +5,8 @@
 
 Every disguise of clones/make.py, each model (default: digits mlp): one run of the clone graph against a run of each copy
 as a model of its own; and every operator of the model is done for all copies at once, or for each half where one is
-altered (packs of two may not pay: take 6 copies or more). Prints a line for each graph; exit 1 when a bit differs or a
-copy is left out.
+altered (packs of two may not pay: take 6 copies or more). Prints a line for each graph; exit 1 when a bit differs or
+a copy is left out.
 """
 import argparse
 import collections
@@ -102,6 +102,7 @@ def main():
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         results = [check(o, pathlib.Path(folder), name, d) for name in o.models or ["digits", "mlp"] for d in DISGUISES]
+    print(f"{sum(results)} of {len(results)} graphs are right")
     sys.exit(0 if all(results) else 1)
 
 

@@ -2,10 +2,11 @@
 """What a graph of clones costs: against one copy, as many runs, lanes, and a true batch.
 
     run.py BRAID RESULTS.json [--report clones.md] [--plot clones.svg] [--budget SECONDS] [--device D]
-           [--models digits,mlp,...] [--copies 64] [--grow 2,4,...,256] [--files DIR] [--ort PROVIDER]
+           [--models digits,mlp,...] [--copies 64] [--grow 2,4,...,256] [--files DIR [--shared NAME,...]]
+           [--ort PROVIDER]
 
 Needs onnx and numpy. Measures until the budget is spent; called again it goes on. --files: a folder with NAME_b1_f32.onnx
-and NAME_x64_f32.onnx (squeezenet cnn20 mnist), measured as they are. --ort: ONNX Runtime beside it, e.g.
+and NAME_x64_f32.onnx, measured as they are; --shared says which (squeezenet,cnn20,mnist). --ort: ONNX Runtime beside it, e.g.
 WebGpuExecutionProvider, where it starts.
 """
 import argparse
@@ -21,7 +22,7 @@ from graphs.results import Results, arguments, finish, number, over, table, time
 from make import base_model, clone, dims_of  # noqa: E402
 
 SMALL = ("digits", "mnist", "mlp")
-SHARED_FILES = ("squeezenet", "cnn20", "mnist")
+SHARED_FILES = "squeezenet,cnn20,mnist"
 
 
 def label(disguise):
@@ -63,7 +64,7 @@ def measure_disguises(r, o):
 
 
 def measure_files(r, o):
-    for name in SHARED_FILES if o.files else ():
+    for name in o.shared if o.files else ():
         folder = pathlib.Path(o.files)
         r.bench(f"file {name}/one", lambda: folder / f"{name}_b1_f32.onnx")
         r.bench(f"file {name}/lanes64", lambda: folder / f"{name}_b1_f32.onnx", "-n", "64")
@@ -126,7 +127,7 @@ def clone_row(r, name, n, lanes=None):
 
 def report(r, o):
     n = o.copies
-    names = list(o.models) + ([f"file {name}" for name in SHARED_FILES] if o.files else [])
+    names = list(o.models) + ([f"file {name}" for name in o.shared] if o.files else [])
     text = [f"# {n} clones\n\n{r.device()}. Medians in ms, by the device's clock where it has one.\n",
             table(["model", "one copy", f"{n} runs (computed)", f"{n} lanes", f"batch of {n}", "clones, serial", "waves",
                    "merged", "re-rolled", "clones / one", "clones / lanes", "serial / merged", "serial / re-rolled",
@@ -167,16 +168,21 @@ def chart(r, o):
     return bars(f"{n} copies of a model in one graph, ms", list(o.models), series, values)
 
 
+def names(text):
+    return [name for name in text.split(",") if name]
+
+
 def numbers(text):
     return [int(n) for n in text.split(",") if n]
 
 
 def main():
     parser = arguments(argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter))
-    parser.add_argument("--models", default=",".join(MODELS), type=lambda s: s.split(","))
+    parser.add_argument("--models", default=",".join(MODELS), type=names)
     parser.add_argument("--copies", type=int, default=64)
     parser.add_argument("--grow", type=numbers, default=[2, 4, 8, 16, 32, 64, 128, 256])
     parser.add_argument("--files")
+    parser.add_argument("--shared", default=SHARED_FILES, type=names)
     parser.add_argument("--ort")
     o = parser.parse_args()
     r = Results(o)

@@ -203,12 +203,12 @@ def number(value):
 def print_table(results, others):
     print(f"Device times in ms on {device(results)}, float32, {results['date']}; N lanes of the batch-1 file in one run:\n")
     print("| model | 1 | 8 | 64 | 256 | time(64)/time(1) | gain at 64 | true batch of 64 | its throughput reached | "
-          "64 by PyTorch: batch / streams by hand | 64 by ORT WebGPU: batch / clones |")
-    print("|---|" + "--:|" * 10)
+          "64, free order | 64 by PyTorch: batch / streams by hand | 64 by ORT WebGPU: batch / clones |")
+    print("|---|" + "--:|" * 11)
     for model in results["models"]:
         lanes, batch = points(model), points(model, True)
         if not lanes:
-            print(f"| {model['title']} | {model.get('error', 'not measured')} |" + " |" * 9)
+            print(f"| {model['title']} | {model.get('error', 'not measured')} |" + " |" * 10)
             continue
         one, many, whole = at(lanes, 1), at(lanes, 64), at(batch, 64)
         torch, ort = (others.get(model["name"], {}).get(k, {}) for k in ("PyTorch CUDA graph", "ORT WebGPU"))
@@ -216,6 +216,8 @@ def print_table(results, others):
         cells = [model["title"]] + [number(at(lanes, n)) for n in (1, 8, 64, 256)]
         cells += [number(many / one), f"{64 * one / many:.1f}"] if one and many else ["", ""]
         cells += [number(whole), f"{100 * whole / many:.0f} %"] if whole and many else ["", ""]
+        free = model.get("free_order", {"error": ""})
+        cells += ["" if "error" in free else number(clock(free))]
         print(f"| {' | '.join(cells + [pair(torch, 'batch', 'streams'), pair(ort, 'batch', 'clones')])} |")
 
 

@@ -2,12 +2,14 @@
 """Measures lanes: 1 to 256 inferences in one run of a file whose batch is 1, and the same work as a true batch.
 
     run.py BRAID FOLDER ... --out lanes.json [--device D] [--lanes 1,2,4,...,256] [--models digits,mnist]
-           [--seconds S] [--budget S]
+           [--seconds S] [--budget S] [--free-order]
 
 The FOLDERs hold the models by the names below; what is not there is left out. Each model is one `braid bench --json`.
 Results are saved after each model, and what the file already has is not measured again, so that a run which ends at its
 budget (seconds, for all models together) is continued by the same command. Batch files that no folder has are made
 from the batch-1 files where `onnx` is installed; a batch that computes other values than the lanes is not kept.
+--free-order adds 64 lanes with that option instead. Exit code: 1 when a model failed, 75 when the
+budget ended, 77 when no model is there.
 """
 import argparse
 import datetime
@@ -89,11 +91,10 @@ def numbers(text, most):
     return [n for n in out if n <= most] or out[:1]
 
 
-def bench(args, row, one, batch, left):
+def bench(args, row, one, left, lanes, *more):
     """The rows of one model, or why there are none."""
-    lanes = ",".join(map(str, numbers(args.lanes, row[5])))
     command = [args.braid, "bench", str(one), "-n", lanes, "--json", "-q", "--warmup", "2", "--seconds", str(args.seconds)]
-    command += row[3] + (["--device", args.device] if args.device else []) + (["--against", str(batch)] if batch else [])
+    command += row[3] + (["--device", args.device] if args.device else []) + list(more)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=left)
     except subprocess.TimeoutExpired:
@@ -106,10 +107,11 @@ def bench(args, row, one, batch, left):
 
 def measure(args, row, one, batch, left):
     start = time.monotonic()
-    rows, error = bench(args, row, one, batch, left)
+    lanes = ",".join(map(str, numbers(args.lanes, row[5])))
+    rows, error = bench(args, row, one, left, lanes, *(["--against", str(batch)] if batch else []))
     if error and batch and error != "the budget ended":  # perhaps only the batch cannot run
         print(f"  as a batch: {error}", flush=True)
-        rows, error = bench(args, row, one, None, left - (time.monotonic() - start))
+        rows, error = bench(args, row, one, left - (time.monotonic() - start), lanes)
     if error:
         return {"name": row[0], "title": row[1], "error": error}
     for r in rows:
@@ -120,6 +122,27 @@ def measure(args, row, one, batch, left):
         if r.get("against"):
             r["against"]["model"] = pathlib.Path(batch).name
     return {"name": row[0], "title": row[1], "seconds": round(time.monotonic() - start, 1), "rows": rows}
+
+
+def measure_free(args, row, one, left):
+    rows, error = bench(args, row, one, left, "64", "--free-order")
+    return {"error": error} if error else rows[0]
+
+
+def good(part):
+    return part is not None and "error" not in part
+
+
+def go_on(args, row, known, one, folders, left):
+    """What is known of a model and what this call adds."""
+    if args.free_order:
+        free = measure_free(args, row, one, left)
+        print(f"{row[0]}: free order: {free.get('error') or 'measured'}", flush=True)
+        return (known or {"name": row[0], "title": row[1], "error": "not measured"}) | {"free_order": free}
+    with tempfile.TemporaryDirectory() as scratch:
+        found = measure(args, row, one, batch_file(folders, row, one, pathlib.Path(scratch)), left)
+    print(f"{row[0]}: {found.get('error') or str(found['seconds']) + ' s'}", flush=True)
+    return found | ({"free_order": known["free_order"]} if known and "free_order" in known else {})
 
 
 def save(path, results):
@@ -141,6 +164,7 @@ def main():
     p.add_argument("--lanes", default="1,2,4,...,256")
     p.add_argument("--models", default="")
     p.add_argument("--seconds", type=float, default=0.3, help="of each point (default 0.3)")
+    p.add_argument("--free-order", action="store_true")
     p.add_argument("--budget", type=float, default=200, help="of all models (default 200)")
     args = p.parse_args()
     end = time.monotonic() + args.budget
@@ -148,27 +172,24 @@ def main():
     folders = args.folders + [ROOT / "examples/digits"]
     version = subprocess.run([args.braid, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     results |= {"date": datetime.date.today().isoformat(), "braid": version}
-    missing = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for row in MODELS:
-            if args.models and row[0] not in args.models.split(","):
-                continue
-            known = next((m for m in results["models"] if m["name"] == row[0]), None)
-            one = find(folders, row[2])
-            if known and "error" not in known or not one:
-                print(f"{row[0]}: {'already measured' if known else row[2] + ' is not there'}", flush=True)
-                continue
-            left = end - time.monotonic()
-            if left < 2:
-                missing.append(row[0])
-                continue
-            found = measure(args, row, one, batch_file(folders, row, one, pathlib.Path(scratch)), left)
+    there, failed, missing = 0, 0, []
+    part = (lambda model: model.get("free_order")) if args.free_order else (lambda model: model)
+    for row in (r for r in MODELS if not args.models or r[0] in args.models.split(",")):
+        known = next((m for m in results["models"] if m["name"] == row[0]), None)
+        one, done = find(folders, row[2]), known is not None and good(part(known))
+        there += done or one is not None
+        if done or not one:
+            print(f"{row[0]}: {'already measured' if done else row[2] + ' is not there'}", flush=True)
+        elif end - time.monotonic() < 2:
+            missing.append(row[0])
+        else:
+            found = go_on(args, row, known, one, folders, end - time.monotonic())
+            failed += not good(part(found))
             results["models"] = [m for m in results["models"] if m["name"] != row[0]] + [found]
-            print(f"{row[0]}: {found.get('error') or str(found['seconds']) + ' s'}", flush=True)
             save(args.out, results)
     if missing:
         print(f"budget spent; the same command goes on with: {' '.join(missing)}")
-    return 0
+    return 1 if failed else 75 if missing else 0 if there else 77
 
 
 if __name__ == "__main__":

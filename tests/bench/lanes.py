@@ -17,8 +17,10 @@ from onnx import helper, numpy_helper
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench/lanes"
 
 
-def run(*command):
-    return subprocess.run([sys.executable, *map(str, command)], check=True, capture_output=True, text=True).stdout
+def run(*command, code=0):
+    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout
 
 
 def centred(folder):
@@ -40,7 +42,7 @@ def main():
         centred(folder)
         out = folder / "lanes.json"
         command = [BENCH / "run.py", sys.argv[1], folder, "--out", out, "--seconds", "0.01", "--lanes", "1,2,...,8,64"]
-        spent = run(*command, "--budget", "0", "--models", "digits")
+        spent = run(*command, "--budget", "0", "--models", "digits", code=75)
         assert "digits" in spent.splitlines()[-1], spent
         first = run(*command, "--models", "digits")
         second = run(*command)
@@ -51,6 +53,10 @@ def main():
         assert [r["lanes"] for r in digits] == [1, 2, 4, 8, 64], digits
         assert all(r["against"]["difference"] == 0 for r in digits), "digits: lanes and batch differ"
         assert [bool(r["against"]) for r in mean] == [True, False, False, False, False], "another computation was kept"
+        free = run(*command, "--free-order", "--models", "digits")
+        again = run(*command, "--free-order", "--models", "digits")
+        assert "free order" in free and "already measured" in again, (free, again)
+        assert "is not there" in run(*command, "--models", "bert", code=77)
         table = run(BENCH / "plot.py", out, folder / "plots")
         assert len(table.splitlines()) == 6 and "| digits |" in table, table
         for picture in ("lanes.svg", "gain.svg"):

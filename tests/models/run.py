@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
 """Runs whole models and compares with ONNX Runtime (optimisation off) or with their own data sets.
 
-    run.py --braid PROGRAM [--device D] [--report FILE] [--folder DIR] [MODEL ...]
-    run.py --lanes PROGRAM [--device D] [--seconds N] [--folder DIR] [MODEL ...]
-    run.py --print-lanes > lanes.sh
+    run.py --braid PROGRAM [--device D] [--report FILE] [--models DIR ...] [--folder DIR] [MODEL ...]
+    run.py --lanes PROGRAM [--device D] [--seconds N] [--models DIR ...] [--folder DIR] [MODEL ...]
+    run.py --list [--models DIR ...]
 
-Models come from the rapidocr package, from the folder shared/models beside the repository when it is there, and from
---folder (every .onnx file in it). Right means: no value further off than the tolerance times the largest magnitude of
-its output; integers exact. Prints one line per model; exits 77 when none of the named models is there.
+Models come from the folders --models, the rapidocr package, the folder shared/models beside the repository when it is
+there, and from --folder (every .onnx file in it). Right means: no value further off than the tolerance times the largest
+magnitude of its output; integers exact. Prints one line per model; exits 77 when none of the named models is there.
 
---lanes runs them with lanes against each lane alone (lanes.c) instead. --print-lanes prints a shell script that does so
-without Python: LANES=model_lanes MODELS=shared/models sh lanes.sh [--seconds N] [--device D]
+--lanes runs them with lanes against each lane alone (lanes.c) instead, or under every plan (plans.c). --list names those
+that are there.
 """
 import argparse
 import importlib.util
 import json
 import pathlib
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -61,7 +60,11 @@ MODELS = {
 }
 
 
-def find(name):
+def find(name, folders):
+    given = [f / part for f in folders for part in (name, name.removeprefix("rapidocr/"))]
+    for path in given:
+        if path.exists():
+            return path
     if name.startswith("rapidocr/"):
         spec = importlib.util.find_spec("rapidocr")
         path = pathlib.Path(spec.submodule_search_locations[0], "models", name[9:]) if spec else None
@@ -197,17 +200,6 @@ def run_lanes(program, path, facts, more):
     return code == 0 or (code == 3 and facts.get("unsupported", False))
 
 
-def print_lanes():
-    print("# written by run.py --print-lanes; models with made-up weights are left out\nfailed=0")
-    for name, facts in MODELS.items():
-        if facts.get("fill") or name.startswith("rapidocr/"):
-            continue
-        right = " || test $? = 3" if facts.get("unsupported") else ""
-        options = "".join(" " + shlex.quote(o) for o in lane_options(facts))
-        print(f'"$LANES" "$MODELS/{name}"{options} "$@"{right} || failed=1')
-    print("exit $failed")
-
-
 def page(rows, device):
     lines = ["# Models", "",
              "Every model tried, written by `tests/models/run.py --report`: against ONNX Runtime without optimisation, "
@@ -225,22 +217,23 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--braid")
     parser.add_argument("--lanes")
-    parser.add_argument("--print-lanes", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--models", dest="where", action="append", default=[], type=pathlib.Path, metavar="DIR")
     parser.add_argument("--seconds")
     parser.add_argument("--device")
     parser.add_argument("--report")
     parser.add_argument("--folder")
     parser.add_argument("models", nargs="*")
     a = parser.parse_args()
-    if a.print_lanes:
-        print_lanes()
-        return 0
-    if not a.braid and not a.lanes:
-        parser.error("--braid, --lanes or --print-lanes")
-    wanted = [(n, find(n), f) for n, f in MODELS.items() if not a.models or n in a.models]
+    if not a.braid and not a.lanes and not a.list:
+        parser.error("--braid, --lanes or --list")
+    wanted = [(n, find(n, a.where), f) for n, f in MODELS.items() if not a.models or n in a.models]
     if a.folder:
         wanted += [(p.name, p, {}) for p in sorted(pathlib.Path(a.folder).glob("*.onnx"))]
     wanted = [w for w in wanted if w[1]]
+    if a.list:
+        print(*(w[0] for w in wanted), sep="\n")
+        return 0
     if not wanted:
         print("none of these models is here")
         return 77
