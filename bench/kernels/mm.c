@@ -2,9 +2,9 @@
  * mm.c: times the product kernels on the products of real networks, every tile and split beside the one that the model
  * of mm_choose picks, and checks sampled elements against double. Through gpu.h alone, no graph.
  *
- *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-a] [-f]
+ *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-s MS] [-a] [-f]
  *
- * -a prints every variant; -f tries the tiled kernel, and mv for few rows or columns, on software devices too.
+ * -s: how long the device is kept busy with each variant (100 ms), so that its clocks stay up. -a prints every variant; -f tries the tiled kernel, and mv for few rows or columns, on software devices too.
  *
  * -l solves every product for so many lanes at once, the weights (A of a convolution, B of a matrix product) shared,
  * folded or not; the chunk stays that of one lane.
@@ -38,6 +38,7 @@ typedef struct bench {
     gpu *g;
     braid_type type;
     uint32_t repeats, lanes;
+    uint64_t busy_ns;
     bool all, force;
     gpu_buffer a, b, c, partial, rows, run;
     float *host_a, *host_b;
@@ -244,7 +245,7 @@ static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) 
     gpu_times spent;
     must(gpu_program_new(t->g, &info, &recorded, &err), &err);
     uint64_t total = 0; /* clocks rise under load */
-    for (int i = 0; i < 3 || (i < 5000 && total < 100000000 && !gpu_traits(t->g)->software); i++) {
+    for (int i = 0; i < 3 || (i < 5000 && total < t->busy_ns && !gpu_traits(t->g)->software); i++) {
         must(gpu_program_run(t->g, recorded, &spent, &err), &err);
         total += spent.device_ns;
         if (spent.device_ns < least) least = spent.device_ns;
@@ -370,7 +371,7 @@ int main(int argc, char **argv) {
     const char *network = NULL;
     braid_device_options options = {.size = sizeof options};
     setvbuf(stdout, NULL, _IOLBF, 0);
-    bench t = {.type = BRAID_FLOAT32, .repeats = 20, .lanes = 1};
+    bench t = {.type = BRAID_FLOAT32, .repeats = 20, .lanes = 1, .busy_ns = 100000000};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-a"))
             t.all = true;
@@ -386,8 +387,10 @@ int main(int argc, char **argv) {
             t.repeats = (uint32_t)atoi(argv[++i]);
         else if (i + 1 < argc && !strcmp(argv[i], "-l"))
             t.lanes = (uint32_t)atoi(argv[++i]);
+        else if (i + 1 < argc && !strcmp(argv[i], "-s"))
+            t.busy_ns = (uint64_t)atoi(argv[++i]) * 1000000;
         else {
-            fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-a] [-f]\n");
+            fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-s MS] [-a] [-f]\n");
             return 2;
         }
     }

@@ -47,8 +47,10 @@ class Call:
         return self.end - time.monotonic()
 
     def environment(self, job):
-        """One pipeline cache, braid's and the driver's, for all jobs; a cold one where a job wants it."""
-        fresh = {"XDG_CACHE_HOME": str(ROOT / "cache"), "__GL_SHADER_DISK_CACHE_SKIP_CLEANUP": "1", "PYTHONUNBUFFERED": "1"}
+        """braid's pipeline cache is that of the job's kind, the driver's own (NVIDIA's) is there for all."""
+        name = job.cache if STEPS[job.key.split("/")[0]].side_by_side else "measures"
+        fresh = {"XDG_CACHE_HOME": str(ROOT / "cache" / name), "__GL_SHADER_DISK_CACHE_PATH": str(ROOT / "cache"),
+                 "__GL_SHADER_DISK_CACHE_SKIP_CLEANUP": "1", "PYTHONUNBUFFERED": "1"}
         if self.o.device:
             fresh["BRAID_TEST_DEVICE"] = self.o.device
         if job.program:
@@ -64,8 +66,10 @@ class Call:
         return state != "ok" and (state != "FAILED" or self.o.again)
 
     def record(self, job, state, seconds, text, clocks=""):
+        if state == "ok" and job.partly and job.partly in text:
+            state = "part"
         lines = [line for line in text.replace("\r", "\n").splitlines() if line.strip()]
-        said = merge.clean(" ".join(lines[-job.lines:][:1]))[:300]
+        said = merge.clean(([line for line in lines if job.tell in line] or lines or [""])[-1])[:300]
         self.known[job.key] = {"state": state, "seconds": round(seconds, 1), "said": said, "clocks": clocks}
         self.ran.append(job.key)
         (self.results / "jobs.json").write_text(json.dumps(self.known, indent=1) + "\n")
@@ -184,7 +188,7 @@ def main():
     if any(not STEPS[key.split("/")[0]].side_by_side for key in call.ran):
         print(merge.tables(call.results))
     call.copy()
-    bad = [k for k in call.ran if call.known[k]["state"] in ("FAILED", "cut")]
+    bad = [k for k in call.ran if call.known[k]["state"] in ("FAILED", "cut", "part")]
     if left:
         print(f"{left} jobs wait for the next call")
     return 1 if bad or left else 0

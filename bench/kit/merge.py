@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import targets  # noqa: E402
+
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -81,7 +84,10 @@ def summary(jobs):
     for key, job in jobs.items():
         steps[key.split("/")[0]][job["state"]] += 1
     lines = [f"{step}: " + ", ".join(f"{n} {state}" for state, n in sorted(c.items())) for step, c in steps.items()]
-    return "\n".join(lines + [f"{j['state']}: {k}: {j['said']}" for k, j in jobs.items() if j["state"] in ("FAILED", "cut")])
+    totals = {"runs with lanes": r"(\d+) runs with lanes", "graphs under random plans": r"(\d+) graphs, \d+ nodes"}
+    found = {what: [int(n) for j in jobs.values() for n in re.findall(form, j["said"])] for what, form in totals.items()}
+    lines += [f"random: {sum(numbers)} {what}" for what, numbers in found.items() if numbers]
+    return "\n".join(lines + [f"{j['state']}: {k}: {j['said']}" for k, j in jobs.items() if j["state"] in ("FAILED", "cut", "part")])
 
 
 def script(*command):
@@ -131,6 +137,9 @@ def ort_table(results):
 
 
 def sections(results, folder):
+    aims = targets.table(*(load(results / f"{name}.json", {}) for name in ("lanes", "clones", "branches")))
+    if aims:
+        yield "### Targets, of an H200\n\n" + aims
     if (results / "lanes.json").is_file():
         yield "### Lanes\n\n" + script(BENCH / "lanes/plot.py", results / "lanes.json", folder)
     if (results / "clones.json").is_file():

@@ -17,8 +17,13 @@ class Job:
     environment: dict = field(default_factory=dict)
     program: bool = False  # one of ours, started without a script
     keep: bool = False  # all of its output goes to the log
-    lines: int = 1  # its verdict is so many lines before the end
+    tell: str = ""  # the last line of output with this in it is its verdict
+    partly: str = ""  # output that has this in it is not all of it
+    cache: str = ""  # jobs with the same pipelines share a cache; side by side, the last writer would win
     mark: pathlib.Path = None  # a file of this machine that says it is done, whatever earlier calls say
+
+    def __post_init__(self):
+        self.cache = (self.cache or self.key.split("/")[0]).replace("/", ".")
 
     def verdict(self, code):
         return {0: "ok", 77: "skipped", 75: "cut"}.get(code, "FAILED")
@@ -71,7 +76,8 @@ def whole_models(call, step, program, limit, *more):
     if not (call.root / "bin" / program).exists():
         return []
     script = [call.root / "tests/models/run.py", "--lanes", call.root / "bin" / program, "--models", call.root / "models"]
-    return [Job(f"{step}/{name}", python(*script, *more, name), limit, lines=2) for name in model_names(call)]
+    return [Job(f"{step}/{name}", python(*script, *more, name), limit, tell=": ", partly="too slow",
+                cache=f"model.{name}") for name in model_names(call)]
 
 
 def models(call):
@@ -86,26 +92,27 @@ def units(call):
     rows = json.loads((call.root / "tests.json").read_text())
     rows += [[f"long.{name}", f"unit_{name}", more] for name, more in (
         ("lanes_products", {"BRAID_TEST_ALL": "60", "BRAID_TEST_SEED": "2"}), ("ops_move_gpu", {"BRAID_TEST_ALL": "1"}))]
-    return [Job(f"units/{name}", [call.root / "bin" / program], 300, more, True) for name, program, more in rows
+    return [Job(f"units/{name}", [call.root / "bin" / program], 300, more, True, cache=program) for name, program, more in rows
             if (call.root / "bin" / program).exists()]
 
 
 def clones_check(call):
     names = ("digits", "mlp") if call.o.small else ("digits", "mlp", "mnist", "cnn20")
-    return [Job(f"clones-check/{name}", bench(call, "clones/check.py", name), 240) for name in names]
+    return [Job(f"clones-check/{name}", bench(call, "clones/check.py", name), 240, cache=f"clones.{name}") for name in names]
 
 
 def random_runs(call):
     """Seeds that no earlier call used."""
     used = sum(key.startswith("random/") for key in call.known)
+    kinds = (("random_graphs", ["--lanes", 45, "--nodes", 16], "runs with lanes"), ("random_plans", [], "next seed"))
     out = []
     for i in range(1 if call.o.small else max(2, call.o.jobs // 2)):
-        program, more = (("random_graphs", ["--lanes", 45, "--nodes", 16]), ("random_plans", []))[i % 2]
+        program, more, tell = kinds[i % 2]
+        seed = 1000000 * (used + i + 700)
+        command = [call.root / "bin" / program, "--seed", seed, "--count", 100000, "--seconds", call.o.random, *more]
         if (call.root / "bin" / program).exists():
-            seed, seconds = 1000000 * (used + i + 700), str(call.o.random)
-            command = [call.root / "bin" / program, "--seed", seed, "--count", 100000, "--seconds", seconds, *more]
-            lines = 4 if program == "random_graphs" else 1
-            out.append(Job(f"random/{program}-{seed}", command, call.o.random + 60, {}, True, lines=lines))
+            key = f"random/{program}-{seed}"
+            out.append(Job(key, command, call.o.random + 60, {}, True, tell=tell, cache=key))
     return out
 
 
@@ -189,18 +196,16 @@ def pipelines(call):
         out += [Job(f"pipelines/{name}-{n}-cold", [*line, "--no-cache"], 120, cold, keep=True),
                 Job(f"pipelines/{name}-{n}-filled", line, 60, keep=True)]
     whole = ["sh", call.root / "bench/measure.sh", braid, files_of(call), call.o.device or "0"]
-    return out if call.o.small else out + [Job("pipelines/measure", whole, 120, keep=True)]
+    return out if call.o.small else out + [Job("pipelines/measure", whole, 120, cold, keep=True)]
 
 
 def mm(call):
     if not (call.root / "bin/bench_mm").exists():
         return []
-    few = [("odd", 1)]
-    many = [(n, k) for k in (1, 64) for n in ("squeezenet", "resnet50", "mobilenet", "bert", "skinny", "square", "odd")
-            if k == 1 or n in ("squeezenet", "resnet50", "mobilenet")]
+    most = [("squeezenet", 64), ("squeezenet", 1), ("resnet50", 64), ("mobilenet", 64), ("bert", 1), ("skinny", 1), ("square", 1)]
     device = ["-d", call.o.device] if call.o.device else []
-    return [Job(f"mm/{n}-{k}", [call.root / "bin/bench_mm", "-n", n, "-l", k, *device], 60, {}, True, keep=True)
-            for n, k in (few if call.o.small else many)]
+    return [Job(f"mm/{n}-{k}", [call.root / "bin/bench_mm", "-n", n, "-l", k, "-s", 20, *device], 100, {}, True, keep=True)
+            for n, k in ([("odd", 1)] if call.o.small else most)]
 
 
 STEPS = {"files": Step(files, True), "models": Step(models, True), "units": Step(units, True),
