@@ -5,7 +5,7 @@
 
 Tests, side by side: files (writes the benchmarks' models), models, units, clones-check, plans, random, conformance.
 Measures, one at a time: machine, lanes, free-order, clones, branches, ort, pipelines, mm.
-Without a STEP: all of them, in this order. Each job has its own limit, the call as a whole has --seconds (540); what it
+Without a STEP: all of them, in this order; tests go first. Each job has its own limit, the call as a whole has --seconds (540); what it
 cuts is done by the next call. --from: results of earlier calls, of other machines too. --out: results are copied there as
 they come. --only: jobs whose name contains TEXT. --again: also what failed. Exit code 0 when all is well.
 """
@@ -173,7 +173,7 @@ def main():
     o = arguments()
     call = Call(o)
     left = 0
-    names = [s for s in STEPS if s in o.steps or not o.steps]
+    names = o.steps or list(STEPS)
     tests = [s for s in names if STEPS[s].side_by_side]
     for group, width in [(tests, o.jobs)] + [([s], 1) for s in names if s not in tests]:
         jobs = [j for name in group for j in STEPS[name].jobs(call)]

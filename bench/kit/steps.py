@@ -39,9 +39,12 @@ def python(*command):
     return [*PYTHON, *map(str, command)]
 
 
+def device(call, option="--device"):
+    return [option, call.o.device] if call.o.device else []
+
+
 def bench(call, *command):
-    device = ["--device", call.o.device] if call.o.device else []
-    return python(call.root / "bench" / command[0], call.root / "bin/braid", *command[1:], *device)
+    return python(call.root / "bench" / command[0], call.root / "bin/braid", *command[1:], *device(call))
 
 
 def files_of(call):
@@ -190,21 +193,26 @@ def pipelines(call):
     braid, cold = call.root / "bin/braid", {"__GL_SHADER_DISK_CACHE": "0"}
     name = "mnist" if call.o.small else "squeezenet"
     file = files_of(call) / f"{name}_b1_f32.onnx"
-    out = files(call)
-    for n in (1, 64):
-        line = [braid, "profile", file, "-n", n, "--pipelines", "-q"]
-        out += [Job(f"pipelines/{name}-{n}-cold", [*line, "--no-cache"], 120, cold, keep=True),
-                Job(f"pipelines/{name}-{n}-filled", line, 60, keep=True)]
-    whole = ["sh", call.root / "bench/measure.sh", braid, files_of(call), call.o.device or "0"]
-    return out if call.o.small else out + [Job("pipelines/measure", whole, 120, cold, keep=True)]
+    each = ["--pipelines", "-q", *device(call)]
+    ramp = python(call.root / "bench/kit/ramp.py", braid, file, 64, *device(call))
+    out = files(call) + [Job(f"pipelines/{name}-64-cold", [braid, "profile", file, "-n", 64, *each, "--no-cache"], 120, cold),
+                         Job(f"pipelines/{name}-ramp-cold", [*ramp, "--no-cache"], 120, cold),
+                         Job(f"pipelines/{name}-ramp-filled", ramp, 90),
+                         Job(f"pipelines/{name}-64-filled", [braid, "profile", file, "-n", 64, *each], 60),
+                         Job(f"pipelines/{name}-1-cold", [braid, "profile", file, *each, "--no-cache"], 60, cold)]
+    if not call.o.small:
+        whole = ["sh", call.root / "bench/measure.sh", braid, files_of(call), call.o.device or "0"]
+        out.append(Job("pipelines/measure", whole, 120, cold))
+    for job in out:
+        job.keep, job.tell = True, "made in" if "profile" in job.command else ""
+    return out
 
 
 def mm(call):
     if not (call.root / "bin/bench_mm").exists():
         return []
     most = [("squeezenet", 64), ("squeezenet", 1), ("resnet50", 64), ("mobilenet", 64), ("bert", 1), ("skinny", 1), ("square", 1)]
-    device = ["-d", call.o.device] if call.o.device else []
-    return [Job(f"mm/{n}-{k}", [call.root / "bin/bench_mm", "-n", n, "-l", k, "-s", 20, *device], 100, {}, True, keep=True)
+    return [Job(f"mm/{n}-{k}", [call.root / "bin/bench_mm", "-n", n, "-l", k, "-s", 20, *device(call, "-d")], 100, {}, True, keep=True)
             for n, k in ([("odd", 1)] if call.o.small else most)]
 
 
