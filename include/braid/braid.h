@@ -248,8 +248,8 @@ typedef struct braid_session_options {
     size_t n_dims;
     const braid_input_shape *shapes; /* shapes of inputs */
     size_t n_shapes;
-    uint32_t lanes_max;     /* most lanes of a run; default 1. Plans are made for 1, 8, 64, 512, ... lanes, at most these,
-                               when first needed */
+    uint32_t lanes_max;     /* most lanes of a run; default 1. Plans are made for 1, 8, 64, 128, 256, ... lanes, at most
+                               these, when first needed */
     uint64_t memory_budget; /* device bytes; default: three quarters of the device. More lanes than fit run in rounds of
                                fewer, with the same results, bit for bit */
     bool no_host;           /* a node without a kernel is UNSUPPORTED instead of a host step */

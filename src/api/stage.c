@@ -5,7 +5,7 @@
 
 #include "pass/copy.h"
 
-enum { CACHE_STAGES = 8, BAKE_ELEMENTS = 1024, FOLD_ROUNDS = 16 };
+enum { CACHE_STAGES = 8, BAKE_ELEMENTS = 1024, FOLD_ROUNDS = 16, MANY_LANES = 64 };
 
 bool stage_bakes(const tensor_type *t) {
     int64_t count;
@@ -408,8 +408,14 @@ static bool same_lanes(const stage *st, const graph *g, const place *in) {
     return true;
 }
 
-static bool key_matches(const stage *st, const graph *g, uint32_t bucket, const place *in, bool baked) {
-    if (st->bucket != bucket && !(st->limit != LIMIT_NONE && st->bucket < bucket)) return false;
+/* Does it serve runs that this bucket is meant for: with its room, with more where there is more than enough work for
+   any kernel, or in rounds. */
+static bool serves(const stage *st, uint32_t bucket) {
+    return st->bucket == bucket || (bucket > MANY_LANES && st->bucket > bucket) ||
+           (st->limit != LIMIT_NONE && st->bucket < bucket);
+}
+
+static bool same_key(const stage *st, const graph *g, uint32_t bucket, const place *in, bool baked) {
     if (bucket > 1 && !same_lanes(st, g, in)) return false;
     for (int32_t i = 0; i < g->n_inputs; i++) {
         if (!tensor_type_equal(&st->key_types[i], &in[i].host->type)) return false;
@@ -420,14 +426,18 @@ static bool key_matches(const stage *st, const graph *g, uint32_t bucket, const 
     return true;
 }
 
+static void evict(braid_session *s, stage_cache *cache, stage **at) {
+    stage *gone = *at;
+    *at = gone->next;
+    cache->count--;
+    stage_free(s, gone);
+}
+
 static void evict_oldest(braid_session *s, stage_cache *cache) {
     stage **oldest = &cache->first;
     for (stage **at = &cache->first; *at; at = &(*at)->next)
         if ((*at)->used < (*oldest)->used) oldest = at;
-    stage *gone = *oldest;
-    *oldest = gone->next;
-    cache->count--;
-    stage_free(s, gone);
+    evict(s, cache, oldest);
 }
 
 static braid_status stage_key(stage *st, const graph *g, const place *in, bool baked, braid_error *err) {
@@ -508,21 +518,32 @@ static braid_status stage_build(braid_session *s, stage *st, const graph *g, boo
     return BRAID_OK;
 }
 
-/* Plans are recorded for 1, 8, 64, ... lanes; the exact count is data of a run. */
+/* Plans are recorded for 1, 8, 64, 128, 256, ... lanes; the exact count is data of a run. */
 static uint32_t lane_bucket(const braid_session *s) {
     uint32_t bucket = 1;
-    while (bucket < s->lanes) bucket = bucket > UINT32_MAX / 8 ? UINT32_MAX : bucket * 8;
+    while (bucket < s->lanes && bucket < MANY_LANES) bucket *= 8;
+    while (bucket < s->lanes) bucket = bucket > UINT32_MAX / 2 ? UINT32_MAX : bucket * 2;
     return bucket < s->lanes_max ? bucket : s->lanes_max;
 }
 
 static stage *find_stage(braid_session *s, const stage_cache *cache, const graph *g, uint32_t bucket, const place *in,
                          bool baked) {
     for (stage *st = cache->first; st; st = st->next) {
-        if (!key_matches(st, g, bucket, in, baked)) continue;
+        if (!serves(st, bucket) || !same_key(st, g, bucket, in, baked)) continue;
         st->used = ++s->clock;
         return st;
     }
     return NULL;
+}
+
+/* The stages of many lanes that a larger one is to take the place of: their memory would lie idle. */
+static void evict_smaller(braid_session *s, stage_cache *cache, const graph *g, uint32_t bucket, const place *in,
+                          bool baked) {
+    for (stage **at = &cache->first; *at;) {
+        bool many = (*at)->bucket > MANY_LANES && (*at)->bucket < bucket;
+        if (many && same_key(*at, g, bucket, in, baked)) evict(s, cache, at);
+        else at = &(*at)->next;
+    }
 }
 
 static braid_status make_stage(braid_session *s, stage_cache *cache, const graph *g, uint32_t bucket, const place *in,
@@ -575,6 +596,7 @@ braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, con
     uint32_t bucket = lane_bucket(s);
     if ((*out = find_stage(s, cache, g, bucket, in, baked)) != NULL) return BRAID_OK;
     s->fit = 0;
+    evict_smaller(s, cache, g, bucket, in, baked);
     braid_status status = make_stage(s, cache, g, bucket, in, baked, out, err);
     return status != BRAID_OK && s->fit ? make_smaller(s, cache, g, bucket, in, baked, out, err) : status;
 }

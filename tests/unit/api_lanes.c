@@ -144,6 +144,29 @@ static void grids(void **state) {
     }
 }
 
+static void run_lanes(problem *p, uint32_t lanes, uint32_t room, int stages) {
+    braid_error err = {0};
+    braid_tensor out[OUTPUTS_MAX] = {{0}};
+    if (braid_session_run(p->session, lanes, p->in, p->n_in, out, p->n_out, &err) != BRAID_OK) fail_msg("%s", err.message);
+    assert_int_equal(session_stage(p->session)->bucket, room);
+    assert_int_equal(p->session->stages.count, stages);
+    check_lane(p, graphs[1], out, lanes - 1);
+    for (size_t i = 0; i < p->n_out; i++) braid_tensor_free(&out[i]);
+}
+
+/* Room for 1, 8, 64, 128, ... lanes; of those above 64 the largest alone is kept. */
+static void buckets(void **state) {
+    (void)state;
+    static const struct { uint32_t lanes, room; int stages; } runs[] = {
+        {1, 1, 1}, {2, 8, 2}, {8, 8, 2}, {9, 64, 3}, {64, 64, 3}, {65, 128, 4}, {128, 128, 4}, {129, 256, 4},
+        {65, 256, 4}, {257, 300, 4}, {300, 300, 4}, {100, 300, 4}, {64, 64, 4}, {3, 8, 4}};
+    problem p;
+    problem_new(&p, graphs[1], 300, 2);
+    p.session->lanes_max = 300;
+    for (size_t i = 0; i < COUNT_OF(runs); i++) run_lanes(&p, runs[i].lanes, runs[i].room, runs[i].stages);
+    problem_free(&p);
+}
+
 static void depends_on_data(void **state) {
     (void)state;
     check("graph t(a: float32[12]) { b = Abs(a) n = NonZero(b) y = Shape(n) } -> y", 5, 0);
@@ -191,7 +214,7 @@ static void index_of_one_lane(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(grids), cmocka_unit_test(depends_on_data),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(grids), cmocka_unit_test(buckets), cmocka_unit_test(depends_on_data),
                                        cmocka_unit_test(refusals), cmocka_unit_test(index_of_one_lane)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
