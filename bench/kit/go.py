@@ -6,7 +6,7 @@
 Tests, side by side: files (writes the benchmarks' models), models, units, clones-check, plans, random, conformance.
 Measures, one at a time: machine, lanes, free-order, clones, branches, ort, pipelines, mm.
 Without a STEP: all of them, in this order; tests go first. Each job has its own limit, the call as a whole has --seconds (540); what it
-cuts is done by the next call. --from: results of earlier calls, of other machines too. --out: results are copied there as
+cuts is done by the next call. --from: results of earlier calls of the same build, of other machines too. --out: results are copied there as
 they come. --only: jobs whose name contains TEXT. --again: also what failed. Exit code 0 when all is well.
 """
 import argparse
@@ -36,12 +36,23 @@ class Call:
     def __init__(self, o):
         self.o, self.end = o, time.monotonic() + o.seconds
         self.root, self.results = ROOT, ROOT / "results"
-        self.results.mkdir(exist_ok=True)
+        self.revision = (ROOT / "revision").read_text().strip()
         (ROOT / "cache").mkdir(exist_ok=True)
+        self.open_results()
         for folder in o.earlier:
-            merge.take(folder, self.results)
+            if merge.revision(folder) == self.revision:
+                merge.take(folder, self.results)
+            else:
+                print(f"{folder}: results of {merge.revision(folder)}, not of {self.revision}: left out")
         self.known = merge.load(self.results / "jobs.json", {})
         self.ran = []
+
+    def open_results(self):
+        """Those of another build are put aside."""
+        if self.results.exists() and merge.revision(self.results) != self.revision:
+            self.results.rename(f"{self.results}.{merge.revision(self.results)}.{int(time.time())}")
+        self.results.mkdir(exist_ok=True)
+        (self.results / "revision.txt").write_text(self.revision + "\n")
 
     def left(self):
         return self.end - time.monotonic()

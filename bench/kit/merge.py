@@ -30,6 +30,11 @@ def clean(text):
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
+def revision(folder):
+    file = folder / "revision.txt"
+    return file.read_text().strip() if file.is_file() else "unknown"
+
+
 # ---- one folder into another
 
 
@@ -164,6 +169,9 @@ def main():
     o.out.mkdir(parents=True, exist_ok=True)
     for folder in o.results:
         take(folder, o.out)
+    known = sorted({revision(folder) for folder in o.results})
+    (o.out / "revision.txt").write_text(known[0] + "\n")
+    print("builds:", *known)
     print(summary(load(o.out / "jobs.json", {})) + "\n")
     print("\n".join(sections(o.out, o.out)))
 

@@ -62,5 +62,5 @@ chmod +x "$dir/bin/braid" "$dir/go.sh"
 (cd "$root" && tar -cf - --exclude=__pycache__ bench tests/models/run.py tests/onnx/generate.py tests/onnx/index.tsv \
     tests/onnx/expected.tsv examples/digits/digits.onnx) | tar -xf - -C "$dir"
 (cd "$build" && ctest --show-only=json-v1) | "${PYTHON:-python3}" "$root/bench/kit/tests.py" "$dir/bin" >"$dir/tests.json"
-git -C "$root" log -1 --format=%h >"$dir/revision" 2>/dev/null || echo unknown >"$dir/revision"
+git -C "$root" describe --always --dirty --exclude='*' >"$dir/revision" 2>/dev/null || echo unnamed >"$dir/revision"
 du -sh "$dir"

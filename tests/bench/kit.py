@@ -53,6 +53,9 @@ def main():
         (kit / "results").rename(folder / "first")
         said = call(kit / "go.sh", "units", "lanes", "--small", "--only", "digits", "--from", back, "--from", folder / "first")
         assert DIGITS not in said, said
+        (kit / "revision").write_text("another\n")
+        said = call(kit / "go.sh", "units", "--only", "slow", "--from", back)
+        assert "not of another: left out" in said and "ok      units/slow" in said, said
         said = call(sys.executable, KIT / "merge.py", back, folder / "first", "--out", folder / "all")
         assert "units: 2 FAILED, 2 ok" in said and "| digits |" in said, said
         assert (folder / "all/lanes.svg").exists()
