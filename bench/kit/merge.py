@@ -52,13 +52,17 @@ def join_named(new, old, key):
     return old | {k: v for k, v in new.items() if k != key and (v or k not in old)} | {key: rows}
 
 
+def join_model(new, old):
+    """The points of both; where both have one, the old."""
+    points = {r["lanes"]: r for m in (new, old) for r in m.get("rows", [])}
+    joined = {k: v for k, v in (new | old).items() if k != "error" or ("error" in new and "error" in (old or new))}
+    return joined | ({"rows": [points[n] for n in sorted(points)]} if points else {})
+
+
 def join_lanes(new, old):
     rows = {m["name"]: m for m in old.get("models", [])}
     for m in new.get("models", []):
-        if better(m, rows.get(m["name"])):
-            rows[m["name"]] = m
-        elif "free_order" in m:
-            rows[m["name"]].setdefault("free_order", m["free_order"])
+        rows[m["name"]] = join_model(m, rows.get(m["name"], {}))
     return old | new | {"models": list(rows.values())}
 
 

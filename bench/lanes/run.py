@@ -4,12 +4,12 @@
     run.py BRAID FOLDER ... --out lanes.json [--device D] [--lanes 1,2,4,...,256] [--models digits,mnist]
            [--seconds S] [--budget S] [--free-order]
 
-The FOLDERs hold the models by the names below; what is not there is left out. Each model is one `braid bench --json`.
-Results are saved after each model, and what the file already has is not measured again, so that a run which ends at its
-budget (seconds, for all models together) is continued by the same command. Batch files that no folder has are made
-from the batch-1 files where `onnx` is installed; a batch that computes other values than the lanes is not kept.
---free-order adds 64 lanes with that option instead. Exit code: 1 when a model failed, 75 when the
-budget ended, 77 when no model is there.
+The FOLDERs hold the models by the names below; what is not there is left out. Each model is a few `braid bench --json`.
+Results are saved after a few numbers of lanes, and what the file already has is not measured again, so that a run which
+ends at its budget (seconds, for all models together) is continued by the same command. Batch files that no folder has
+are made from the batch-1 files where `onnx` is installed; a batch that computes other values than the lanes is not kept.
+--free-order adds 64 lanes with that option instead. Exit code: 1 when a model failed, 75 when the budget ended, 77 when
+no model is there.
 """
 import argparse
 import datetime
@@ -91,58 +91,87 @@ def numbers(text, most):
     return [n for n in out if n <= most] or out[:1]
 
 
-def bench(args, row, one, left, lanes, *more):
+class Ended(Exception):
+    """The budget is spent."""
+
+
+def bench(args, row, one, end, lanes, *more):
     """The rows of one model, or why there are none."""
-    command = [args.braid, "bench", str(one), "-n", lanes, "--json", "-q", "--warmup", "2", "--seconds", str(args.seconds)]
-    command += row[3] + (["--device", args.device] if args.device else []) + list(more)
+    command = [args.braid, "bench", str(one), "-n", ",".join(map(str, lanes)), "--json", "-q", "--warmup", "2", "--seconds",
+               str(args.seconds)] + row[3] + (["--device", args.device] if args.device else []) + list(more)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=left)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=max(end - time.monotonic(), 0.1))
     except subprocess.TimeoutExpired:
-        return None, "the budget ended"
+        raise Ended from None
     if done.returncode:
         return None, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
     rows = json.loads(done.stdout)
     return rows if isinstance(rows, list) else [rows], None
 
 
-def measure(args, row, one, batch, left):
-    start = time.monotonic()
-    lanes = ",".join(map(str, numbers(args.lanes, row[5])))
-    rows, error = bench(args, row, one, left, lanes, *(["--against", str(batch)] if batch else []))
-    if error and batch and error != "the budget ended":  # perhaps only the batch cannot run
-        print(f"  as a batch: {error}", flush=True)
-        rows, error = bench(args, row, one, left - (time.monotonic() - start), lanes)
-    if error:
-        return {"name": row[0], "title": row[1], "error": error}
-    for r in rows:
-        other = r.get("against")
-        if other and (other["difference"] is None or other["difference"] > WRONG):
-            r["against"] = None
-        r["model"] = row[2]
-        if r.get("against"):
-            r["against"]["model"] = pathlib.Path(batch).name
-    return {"name": row[0], "title": row[1], "seconds": round(time.monotonic() - start, 1), "rows": rows}
+def checked(row, r, batch):
+    """A measured point; without a batch that computes something else."""
+    other = r.get("against")
+    if other and (other["difference"] is None or other["difference"] > WRONG):
+        r["against"] = None
+    if r.get("against"):
+        r["against"]["model"] = pathlib.Path(batch).name
+    return r | {"model": row[2]}
 
 
-def measure_free(args, row, one, left):
-    rows, error = bench(args, row, one, left, "64", "--free-order")
-    return {"error": error} if error else rows[0]
+def groups(lanes):
+    """Those that run by one plan go together: a sweep that is cut short keeps its groups."""
+    found = [[n for n in lanes if least < n <= most] for least, most in ((0, 1), (1, 8), (8, 64), (64, 512))]
+    return [g for g in found if g]
 
 
-def good(part):
-    return part is not None and "error" not in part
+def missing_lanes(args, row, model):
+    have = {r["lanes"] for r in (model or {}).get("rows", [])}
+    return [n for n in numbers(args.lanes, row[5]) if n not in have]
 
 
-def go_on(args, row, known, one, folders, left):
-    """What is known of a model and what this call adds."""
+def measure(args, row, found, one, batch, end, keep):
+    """Adds to `found`, which is kept after each group."""
+    for lanes in groups(missing_lanes(args, row, found)):
+        if end - time.monotonic() < 2:
+            raise Ended
+        start = time.monotonic()
+        rows, error = bench(args, row, one, end, lanes, *(["--against", str(batch)] if batch else []))
+        if error and batch:  # perhaps only the batch cannot run
+            print(f"  as a batch: {error}", flush=True)
+            rows, error = bench(args, row, one, end, lanes)
+        if error:
+            found["error"] = error
+            return
+        found["rows"] = sorted(found.get("rows", []) + [checked(row, r, batch) for r in rows], key=lambda r: r["lanes"])
+        found["seconds"] = round(found.get("seconds", 0) + time.monotonic() - start, 1)
+        keep(found)
+
+
+def measure_free(args, row, found, one, end):
+    rows, error = bench(args, row, one, end, [64], "--free-order")
+    found["free_order"] = {"error": error} if error else rows[0]
+
+
+def is_done(args, row, model):
     if args.free_order:
-        free = measure_free(args, row, one, left)
-        print(f"{row[0]}: free order: {free.get('error') or 'measured'}", flush=True)
-        return (known or {"name": row[0], "title": row[1], "error": "not measured"}) | {"free_order": free}
-    with tempfile.TemporaryDirectory() as scratch:
-        found = measure(args, row, one, batch_file(folders, row, one, pathlib.Path(scratch)), left)
-    print(f"{row[0]}: {found.get('error') or str(found['seconds']) + ' s'}", flush=True)
-    return found | ({"free_order": known["free_order"]} if known and "free_order" in known else {})
+        return "error" not in (model or {}).get("free_order", {"error": ""})
+    return model is not None and "error" not in model and not missing_lanes(args, row, model)
+
+
+def go_on(args, row, known, one, folders, end, keep):
+    """What is known of a model and what this call adds; -> the error, if any."""
+    found = {k: v for k, v in (known or {}).items() if k != "error"} | {"name": row[0], "title": row[1]}
+    if args.free_order:
+        measure_free(args, row, found, one, end)
+        error = found["free_order"].get("error")
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            measure(args, row, found, one, batch_file(folders, row, one, pathlib.Path(scratch)), end, keep)
+        error = found.get("error")
+    keep(found)
+    print(f"{row[0]}: {error or ('free order' if args.free_order else str(found['seconds']) + ' s')}", flush=True)
+    return error
 
 
 def save(path, results):
@@ -173,20 +202,22 @@ def main():
     version = subprocess.run([args.braid, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     results |= {"date": datetime.date.today().isoformat(), "braid": version}
     there, failed, missing = 0, 0, []
-    part = (lambda model: model.get("free_order")) if args.free_order else (lambda model: model)
+
+    def keep(found):
+        results["models"] = [m for m in results["models"] if m["name"] != found["name"]] + [found]
+        save(args.out, results)
+
     for row in (r for r in MODELS if not args.models or r[0] in args.models.split(",")):
         known = next((m for m in results["models"] if m["name"] == row[0]), None)
-        one, done = find(folders, row[2]), known is not None and good(part(known))
+        one, done = find(folders, row[2]), is_done(args, row, known)
         there += done or one is not None
         if done or not one:
             print(f"{row[0]}: {'already measured' if done else row[2] + ' is not there'}", flush=True)
-        elif end - time.monotonic() < 2:
+            continue
+        try:
+            failed += go_on(args, row, known, one, folders, end, keep) is not None
+        except Ended:
             missing.append(row[0])
-        else:
-            found = go_on(args, row, known, one, folders, end - time.monotonic())
-            failed += not good(part(found))
-            results["models"] = [m for m in results["models"] if m["name"] != row[0]] + [found]
-            save(args.out, results)
     if missing:
         print(f"budget spent; the same command goes on with: {' '.join(missing)}")
     return 1 if failed else 75 if missing else 0 if there else 77
