@@ -103,9 +103,8 @@ class Running:
     def __init__(self, call, job):
         self.job, self.start = job, time.monotonic()
         self.limit = min(job.limit, call.left())
-        self.short = self.limit < job.limit
         self.log = call.root / "cache" / f"{job.key.replace('/', '.')}.log"
-        command = [str(c).replace("{seconds}", str(max(int(self.limit) - 5, 1))) for c in job.command]
+        command = [str(c).replace("{seconds}", str(max(int(self.limit - job.margin), 1))) for c in job.command]
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                             env=call.environment(job), cwd=call.root, start_new_session=True)
@@ -116,10 +115,13 @@ class Running:
         if code is None and time.monotonic() - self.start < self.limit:
             return None
         if code is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            self.stop()
             return "cut"
         return self.job.verdict(code)
+
+    def stop(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
     def output(self):
         text = self.log.read_text(errors="replace")
@@ -130,6 +132,15 @@ class Running:
 def run(call, jobs, side_by_side, clocks=None):
     """A job that cannot start or fails is a line of the results; the others go on."""
     waiting, running = list(jobs), []
+    try:
+        return go_through(call, waiting, running, side_by_side, clocks)
+    finally:
+        for r in running:
+            r.stop()
+
+
+def go_through(call, waiting, running, side_by_side, clocks):
+    """-> how many jobs there was no time for."""
     while waiting or running:
         while waiting and len(running) < side_by_side and call.left() > OPENING:
             job = waiting.pop(0)
@@ -181,6 +192,7 @@ def arguments():
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     o = arguments()
     call = Call(o)
     left = 0

@@ -16,7 +16,7 @@ programs=
 mkdir -p "$dir/bin" "$dir/lib" "$dir/models" "$dir/wheels"
 while [ $# -gt 1 ]; do
     case $1 in
-        --models) cp -RLf "$2"/. "$dir/models" ;;
+        --models) cp -RLf "$2"/. "$dir/models" && chmod -R u+w "$dir/models" ;;
         --make) cp -f "$2" "$dir/make_models.py" ;;
         --wheels) cp -f "$2"/*.whl "$dir/wheels" ;;
         --programs) programs=,$2, ;;

@@ -12,7 +12,7 @@ PYTHON = [sys.executable, "-B"]
 @dataclass
 class Job:
     key: str  # STEP/NAME
-    command: list  # {seconds}: what is left for it
+    command: list  # {seconds}: what is left for it, less `margin`
     limit: float
     environment: dict = field(default_factory=dict)
     program: bool = False  # one of ours, started without a script
@@ -20,6 +20,7 @@ class Job:
     tell: str = ""  # the last line of output with this in it is its verdict
     partly: str = ""  # output that has this in it is not all of it
     cache: str = ""  # jobs with the same pipelines share a cache; side by side, the last writer would win
+    margin: float = 5
     mark: pathlib.Path = None  # a file of this machine that says it is done, whatever earlier calls say
 
     def __post_init__(self):
@@ -79,12 +80,12 @@ def whole_models(call, step, program, limit, *more):
     if not (call.root / "bin" / program).exists():
         return []
     script = [call.root / "tests/models/run.py", "--lanes", call.root / "bin" / program, "--models", call.root / "models"]
-    return [Job(f"{step}/{name}", python(*script, *more, name), limit, tell=": ", partly="too slow",
+    return [Job(f"{step}/{name}", python(*script, *more, name), limit, tell=": ", partly="too slow", margin=40,
                 cache=f"model.{name}") for name in model_names(call)]
 
 
 def models(call):
-    return whole_models(call, "models", "model_lanes", 260, "--seconds", 200)
+    return whole_models(call, "models", "model_lanes", 260, "--seconds", "{seconds}")
 
 
 def plans(call):
@@ -112,10 +113,10 @@ def random_runs(call):
     for i in range(1 if call.o.small else max(2, call.o.jobs // 2)):
         program, more, tell = kinds[i % 2]
         seed = 1000000 * (used + i + 700)
-        command = [call.root / "bin" / program, "--seed", seed, "--count", 100000, "--seconds", call.o.random, *more]
+        command = [call.root / "bin" / program, "--seed", seed, "--count", 100000, "--seconds", "{seconds}", *more]
         if (call.root / "bin" / program).exists():
             key = f"random/{program}-{seed}"
-            out.append(Job(key, command, call.o.random + 60, {}, True, tell=tell, cache=key))
+            out.append(Job(key, command, call.o.random + 30, {}, True, tell=tell, cache=key, margin=30))
     return out
 
 
