@@ -2,15 +2,20 @@
  * mm.c: times the product kernels on the products of real networks, every tile and split beside the one that the model
  * of mm_choose picks, and checks sampled elements against double. Through gpu.h alone, no graph.
  *
- *     bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-s MS] [-a] [-f]
+ *     bench_mm [-d DEVICE] [-n NETWORK] [-s SECONDS] [-t TYPE] [-l LANES] [-o FILE] [-r REPEATS] [-w MS] [-m MS] [-a] [-f]
  *
- * -s: how long the device is kept busy with each variant (100 ms), so that its clocks stay up. -a prints every variant; -f tries the tiled kernel, and mv for few rows or columns, on software devices too.
+ * -s bounds the sweep: products share what is left of it, and what there was no time for is counted. Each variant runs
+ * for -w ms of device time first (150), so that clocks are up, then for -m ms at least (100), and its time is the median
+ * of programs of -r executions. The chosen one is measured before the others and after them: `drift` is how far its two
+ * times are apart. -o writes all of it as JSON. -a prints every variant; -f tries the tiled kernel, and mv for few rows or
+ * columns, on software devices too.
  *
  * -l solves every product for so many lanes at once, the weights (A of a convolution, B of a matrix product) shared,
  * folded or not; the chunk stays that of one lane.
  *
- * A line: network times problem: chosen variant, µs, GFLOP/s; best variant, µs. A time includes the barrier behind each
- * step. Last, for each network, the sum over its products as chosen and as best.
+ * A line: network times problem: chosen variant, us, GFLOP/s; best variant, its time over the chosen's. A time includes
+ * the barrier behind each step. Then for each network the sum over its products, and for each tile the most GFLOP/s that
+ * any product reached with it, and with which: the rates of ops/mm_choose.c.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +25,9 @@
 #include "ops/mm_code.h"
 
 #include "products.h"
+
+enum { VARIANTS = 512, TILES = 32 };
+#define NAME_SIZE 48
 
 typedef struct product_case {
     const char *network;
@@ -34,14 +42,34 @@ static const product_case cases[] = {
 #define MATMUL(network, times, b, m, k, n, t) {#network, times, 0, 0, 0, 0, 0, 0, 0, b, m, k, n, t},
     PRODUCTS(CONV, MATMUL)};
 
+typedef struct variant {
+    mm_cut cut;
+    char name[NAME_SIZE];
+    double us, create_ms, error;
+    char figures[400]; /* what the driver tells of the pipeline */
+} variant;
+
+/* The most that a tile reached. */
+typedef struct tile_best {
+    mm_cut cut;
+    double gflops;
+    const product_case *of;
+} tile_best;
+
 typedef struct bench {
     gpu *g;
     braid_type type;
     uint32_t repeats, lanes;
-    uint64_t busy_ns;
+    double seconds, warm_ms, measure_ms;
+    uint64_t deadline; /* of the case at hand, on clock_ns */
     bool all, force;
+    FILE *json;
+    int cases; /* written to json so far */
     gpu_buffer a, b, c, partial, rows, run;
     float *host_a, *host_b;
+    variant list[VARIANTS]; /* of the case at hand; the first is the chosen one */
+    size_t n, left_out;
+    tile_best tiles[2][TILES]; /* one chunk, several */
 } bench;
 
 static void must(braid_status status, const braid_error *err) {
@@ -190,7 +218,8 @@ static double error_of(bench *t, const mm_problem *p) {
     return worst / largest;
 }
 
-static uint32_t pipeline_of(bench *t, const mm_code *c) {
+/* v (may be NULL): gets what the creation took. */
+static uint32_t pipeline_of(bench *t, const mm_code *c, variant *v) {
     uint32_t ids[MM_SPECS + 2] = {SPEC_GROUP, SPEC_SUBGROUP},
                             content[MM_SPECS + 2] = {c->group, gpu_traits(t->g)->subgroup};
     memcpy(ids + 2, c->spec_ids, sizeof c->spec_ids);
@@ -199,6 +228,15 @@ static uint32_t pipeline_of(bench *t, const mm_code *c) {
     braid_error err;
     uint32_t out;
     must(gpu_pipelines(t->g, 1, &key, &out, NULL, &err), &err);
+    gpu_creation made;
+    text figures = {0};
+    if (!v || !gpu_pipeline_describe(t->g, out, &made)) return out;
+    gpu_pipeline_figures(t->g, out, &figures);
+    v->create_ms += (double)made.time_ns / 1e6;
+    if (!*v->figures && figures.data) snprintf(v->figures, sizeof v->figures, "%s", figures.data);
+    for (char *c = v->figures; *c; c++)
+        if (*c == '"' || *c == '\\') *c = '\'';
+    text_free(&figures);
     return out;
 }
 
@@ -206,8 +244,35 @@ static operand direct(const gpu_buffer *b, uint64_t stride) {
     return (operand){.base = b->address, .lane_stride = stride, .kind = OPERAND_DIRECT};
 }
 
-/* Microseconds of one execution with this cut, and its error. */
-static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) {
+static int by_size(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median ns of a program, warm: GPUs take their time to raise their clocks and drop them while nothing runs. A software
+   device has none and runs thrice. */
+static uint64_t time_program(bench *t, gpu_program *recorded) {
+    enum { MOST = 4096 };
+    static uint64_t samples[MOST];
+    bool software = gpu_traits(t->g)->software;
+    braid_error err;
+    gpu_times spent;
+    size_t n = 0;
+    double total = 0;
+    for (double warm = 0; !software && warm < t->warm_ms * 1e6; warm += (double)spent.device_ns)
+        must(gpu_program_run(t->g, recorded, &spent, &err), &err);
+    while (n < 3 || (n < MOST && !software && total < t->measure_ms * 1e6)) {
+        must(gpu_program_run(t->g, recorded, &spent, &err), &err);
+        samples[n++] = spent.device_ns;
+        total += (double)spent.device_ns;
+    }
+    qsort(samples, n, sizeof *samples, by_size);
+    return samples[n / 2];
+}
+
+/* Fills in the times of v->cut and its error. */
+static void measure(bench *t, const mm_problem *p, variant *v) {
+    mm_cut cut = v->cut;
     mm_code code[2] = {mm_encode(gpu_traits(t->g), p, cut, t->lanes, false)};
     bool split = cut.splits > 1;
     if (split) code[1] = mm_encode_sum(p, cut, false);
@@ -228,9 +293,12 @@ static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) 
         rows[i] = *r;
     }
     put(t, &t->rows, rows, steps * sizeof *rows);
+    uint32_t pipelines[2];
+    v->create_ms = 0;
+    for (uint32_t i = 0; i < steps; i++) pipelines[i] = pipeline_of(t, &code[i], v);
     for (uint32_t r = 0; r < t->repeats; r++)
         for (uint32_t i = 0; i < steps; i++, n++)
-            dispatches[n] = (gpu_dispatch){.pipeline = pipeline_of(t, &code[i]),
+            dispatches[n] = (gpu_dispatch){.pipeline = pipelines[i],
                                            .wave = n,
                                            .row_bytes = sizeof *rows,
                                            .rows = t->rows.address + i * sizeof *rows,
@@ -241,27 +309,19 @@ static double measure(bench *t, const mm_problem *p, mm_cut cut, double *error) 
         .dispatches = dispatches, .n_dispatches = n, .run_block = t->run.address, .lanes = t->lanes, .timestamps = true};
     gpu_program *recorded;
     braid_error err;
-    uint64_t least = UINT64_MAX;
-    gpu_times spent;
     must(gpu_program_new(t->g, &info, &recorded, &err), &err);
-    uint64_t total = 0; /* clocks rise under load */
-    for (int i = 0; i < 3 || (i < 5000 && total < t->busy_ns && !gpu_traits(t->g)->software); i++) {
-        must(gpu_program_run(t->g, recorded, &spent, &err), &err);
-        total += spent.device_ns;
-        if (spent.device_ns < least) least = spent.device_ns;
-    }
+    v->us = (double)time_program(t, recorded) / 1000 / t->repeats;
     gpu_program_free(t->g, recorded);
-    *error = error_of(t, p);
-    return (double)least / 1000 / t->repeats;
+    v->error = error_of(t, p);
 }
 
-static void name_cut(const mm_cut *c, char out[static 48]) {
+static void name_cut(const mm_cut *c, char out[static NAME_SIZE]) {
     if (c->vector)
-        snprintf(out, 48, "mv %u of %u, %ux%u/%u", c->bm, c->chunk, c->tm, c->bn, c->group);
+        snprintf(out, NAME_SIZE, "mv %u of %u, %ux%u/%u", c->bm, c->chunk, c->tm, c->bn, c->group);
     else if (c->bk == 0)
-        snprintf(out, 48, "direct %ux%u/%u", c->tm, c->tn, c->group);
+        snprintf(out, NAME_SIZE, "direct %ux%u/%u", c->tm, c->tn, c->group);
     else
-        snprintf(out, 48, "%ux%ux%u/%ux%u s%u%s", c->bm, c->bn, c->bk, c->tm, c->tn, c->splits,
+        snprintf(out, NAME_SIZE, "%ux%ux%u/%ux%u s%u%s", c->bm, c->bn, c->bk, c->tm, c->tn, c->splits,
                  c->fold == FOLD_N ? " fold n" : c->fold == FOLD_M ? " fold m" : "");
 }
 
@@ -269,31 +329,37 @@ typedef struct tally {
     double chosen, best;
 } tally;
 
-/* Measures a cut; keeps it where it is the best so far. */
-static void try_cut(bench *t, const mm_problem *p, const mm_cut *c, double flops, double *best, char name[static 48]) {
-    double error, us = measure(t, p, *c, &error);
-    char this[48];
-    name_cut(c, this);
-    if (t->all || error > 1e-3)
-        printf("    %-24s %9.2f us %8.0f GFLOP/s%s\n", this, us, flops / us * 1e-3, error > 1e-3 ? "  WRONG" : "");
-    if (us >= *best) return;
-    *best = us;
-    memcpy(name, this, 48);
+static bool same_cut(const mm_cut *a, const mm_cut *b) {
+    return a->vector == b->vector && a->bm == b->bm && a->bn == b->bn && a->bk == b->bk && a->tm == b->tm &&
+           a->tn == b->tn && a->chunk == b->chunk && a->splits == b->splits && a->group == b->group && a->fold == b->fold;
+}
+
+/* Measures a cut unless it is there already or time is up. */
+static void try_cut(bench *t, const mm_problem *p, const mm_cut *c) {
+    for (size_t i = 0; i < t->n; i++)
+        if (same_cut(&t->list[i].cut, c)) return;
+    if (t->n == VARIANTS || (t->n && clock_ns() >= t->deadline)) {
+        t->left_out++;
+        return;
+    }
+    variant *v = &t->list[t->n++];
+    *v = (variant){.cut = *c};
+    name_cut(c, v->name);
+    measure(t, p, v);
 }
 
 /* Every chunk and width of kernel mv. */
-static void vectors_of(bench *t, const mm_problem *p, double flops, double *best, char name[static 48]) {
+static void vectors_of(bench *t, const mm_problem *p) {
     mm_cut c;
     if (!mm_vector_choose(gpu_traits(t->g), p, &c)) return;
     for (uint32_t chunk = 32; chunk <= 512 && (chunk == 32 || chunk < p->s.k); chunk *= 2)
         for (uint32_t across = 1; across <= 128; across *= 2)
             if (mm_vector_cut(gpu_traits(t->g), p, chunk, across, &c) && c.group >= 32 && c.group <= 512)
-                try_cut(t, p, &c, flops, best, name);
+                try_cut(t, p, &c);
 }
 
 /* Every tile, fold and split for many lanes: the chunk is given. */
-static double best_of_lanes(bench *t, const mm_problem *p, uint32_t chunk, double flops, char name[static 48]) {
-    double best = 1e30;
+static void tiles_of_lanes(bench *t, const mm_problem *p, uint32_t chunk) {
     for (size_t i = 0; i < mm_tile_count(); i++)
         for (int fold = FOLD_NONE; fold <= FOLD_M; fold++)
             for (int split = 0; split <= (fold == FOLD_NONE && p->s.k > (int64_t)chunk); split++) {
@@ -305,15 +371,13 @@ static double best_of_lanes(bench *t, const mm_problem *p, uint32_t chunk, doubl
                 if (!mm_fits(gpu_traits(t->g), &c, t->type) || (p->image && c.group % c.bn != 0)) continue;
                 if ((fold == FOLD_N && !p->a_shared) || (fold == FOLD_M && !p->b_shared)) continue;
                 if (!mm_partial_bytes(p, c, &bytes) || lane_stride(bytes) * t->lanes > t->partial.bytes) continue;
-                try_cut(t, p, &c, flops, &best, name);
+                try_cut(t, p, &c);
             }
-    return best;
 }
 
-/* Every tile and split of the problem; returns the best time and its name. */
-static double best_of(bench *t, const mm_problem *p, double flops, char name[static 48]) {
+/* Every tile and split of the problem. */
+static void tiles_of(bench *t, const mm_problem *p) {
     static const uint32_t splits[] = {1, 2, 4, 8, 16, 32};
-    double best = 1e30;
     for (size_t i = 0; i < mm_tile_count(); i++)
         for (size_t s = 0; s < COUNT_OF(splits); s++) {
             mm_cut c = mm_tile(i);
@@ -327,10 +391,130 @@ static double best_of(bench *t, const mm_problem *p, double flops, char name[sta
             mm_partial_bytes(p, c, &bytes);
             uint64_t groups = (uint64_t)((p->s.m - 1) / c.bm + 1) * (uint64_t)((p->s.n - 1) / c.bn + 1) * c.splits;
             if (bytes > t->partial.bytes || (s && groups > 4096)) continue;
-            try_cut(t, p, &c, flops, &best, name);
+            try_cut(t, p, &c);
         }
-    vectors_of(t, p, flops, &best, name);
-    return best;
+    vectors_of(t, p);
+}
+
+/* ---- what was measured */
+
+static double limit_of(const bench *t) {
+    return t->type == BRAID_FLOAT32 ? 1e-4 : 1e-2;
+}
+
+static void print_variant(const bench *t, const variant *v, double flops) {
+    printf("    %-26s %9.2f us %8.0f GFLOP/s %6.3f of the chosen's time, created in %.0f ms%s%s%s\n", v->name, v->us,
+           flops / v->us * 1e-3, v->us / t->list[0].us, v->create_ms, *v->figures ? ": " : "", v->figures,
+           v->error > limit_of(t) ? "  WRONG" : "");
+}
+
+static void json_variant(const bench *t, const variant *v, double flops, bool first) {
+    const mm_cut *c = &v->cut;
+    fprintf(t->json,
+            "%s\n   {\"name\": \"%s\", \"tile\": [%u, %u, %u, %u, %u], \"fold\": %d, \"splits\": %u, \"chunk\": %u, "
+            "\"us\": %.3f, \"gflops\": %.1f, \"over_chosen\": %.4f, \"create_ms\": %.1f, \"figures\": \"%s\", "
+            "\"wrong\": %s}",
+            first ? "" : ",", v->name, c->bm, c->bn, c->bk, c->tm, c->tn, (int)c->fold, c->splits, c->chunk, v->us,
+            flops / v->us * 1e-3, v->us / t->list[0].us, v->create_ms, v->figures,
+            v->error > limit_of(t) ? "true" : "false");
+}
+
+static void json_case(bench *t, const product_case *x, const mm_problem *p, double flops, double drift) {
+    if (!t->json) return;
+    fprintf(t->json,
+            "%s\n  {\"network\": \"%s\", \"times\": %d, \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, "
+            "\"image\": %s, \"drift\": %.4f, \"left_out\": %zu, \"variants\": [",
+            t->cases++ ? "," : "", x->network, x->times, (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
+            (long long)mm_batches(&p->s), p->image ? "true" : "false", drift, t->left_out);
+    for (size_t i = 0; i < t->n; i++) json_variant(t, &t->list[i], flops, i == 0);
+    fprintf(t->json, "]}");
+    fflush(t->json);
+}
+
+/* The tile's place in the table of mm_choose; TILES: not of kernel mm. */
+static size_t tile_index(const mm_cut *c) {
+    for (size_t i = 0; i < mm_tile_count() && i < TILES && !c->vector; i++) {
+        mm_cut tile = mm_tile(i);
+        if (tile.bm == c->bm && tile.bn == c->bn && tile.bk == c->bk && tile.tm == c->tm && tile.tn == c->tn) return i;
+    }
+    return TILES;
+}
+
+static void keep_tiles(bench *t, const product_case *x, const mm_problem *p, double flops) {
+    for (size_t i = 0; i < t->n; i++) {
+        const variant *v = &t->list[i];
+        size_t at = tile_index(&v->cut);
+        if (at == TILES || v->cut.splits > 1) continue;
+        tile_best *b = &t->tiles[p->s.k > (int64_t)v->cut.chunk][at];
+        double gflops = flops / v->us * 1e-3;
+        if (gflops > b->gflops) *b = (tile_best){v->cut, gflops, x};
+    }
+}
+
+static void print_tiles(const bench *t) {
+    static const char *const what[] = {"one chunk", "several chunks"};
+    uint32_t cores = gpu_traits(t->g)->cores;
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < TILES; i++) {
+            const tile_best *b = &t->tiles[s][i];
+            if (!b->of) continue;
+            char name[NAME_SIZE];
+            name_cut(&b->cut, name);
+            printf("tile %-26s %-14s at most %8.0f GFLOP/s, %6.1f of each of %u cores (%s)\n", name, what[s], b->gflops,
+                   b->gflops / cores, cores, b->of->network);
+        }
+}
+
+/* ---- cases */
+
+static double flops_of(const bench *t, const mm_problem *p) {
+    return 2.0 * t->lanes * (double)p->s.m * (double)p->s.n * (double)p->s.k * (double)mm_batches(&p->s);
+}
+
+/* Measures the chosen one, all others, and the chosen one again. Returns how much slower that was the second time. */
+static double measure_all(bench *t, const mm_problem *p) {
+    mm_cut cut = mm_choose(gpu_traits(t->g), p, t->lanes);
+    t->n = t->left_out = 0;
+    try_cut(t, p, &cut);
+    if (gpu_traits(t->g)->software && !t->force) return 1;
+    if (t->lanes > 1) tiles_of_lanes(t, p, cut.chunk);
+    else tiles_of(t, p);
+    variant again = {.cut = cut};
+    measure(t, p, &again);
+    double drift = again.us / t->list[0].us;
+    if (drift < 1) t->list[0].us = again.us;
+    return drift;
+}
+
+static int by_us(const void *a, const void *b) {
+    double x = ((const variant *)a)->us, y = ((const variant *)b)->us;
+    return (x > y) - (x < y);
+}
+
+static tally report_case(bench *t, const product_case *x, const mm_problem *p, double drift) {
+    double flops = flops_of(t, p);
+    const variant *chosen = &t->list[0], *best = chosen;
+    bool wrong = false;
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->list[i].us < best->us) best = &t->list[i];
+        wrong = wrong || t->list[i].error > limit_of(t);
+    }
+    printf("%-10s x%-2d m %5lld n %6lld k %5lld b %3lld %s: %-26s %9.2f us %8.0f GFLOP/s; best %-26s %.3f%s", x->network,
+           x->times, (long long)p->s.m, (long long)p->s.n, (long long)p->s.k, (long long)mm_batches(&p->s),
+           p->image ? "image " : "matrix", chosen->name, chosen->us, flops / chosen->us * 1e-3, best->name,
+           best->us / chosen->us, wrong ? "  WRONG" : "");
+    if (drift > 1.05 || drift < 0.95) printf("  drift %.2f", drift);
+    if (t->left_out) printf("  %zu left out", t->left_out);
+    putchar('\n');
+    tally sum = {chosen->us, best->us};
+    json_case(t, x, p, flops, drift);
+    keep_tiles(t, x, p, flops);
+    if (t->all) {
+        qsort(t->list + 1, t->n - 1, sizeof *t->list, by_us);
+        for (size_t i = 0; i < t->n; i++) print_variant(t, &t->list[i], flops);
+    }
+    fflush(stdout);
+    return sum;
 }
 
 static tally run_case(bench *t, const product_case *x) {
@@ -341,24 +525,8 @@ static tally run_case(bench *t, const product_case *x) {
     t->a = random_buffer(t, (int64_t)(lane_stride(p.a.bytes) * lanes_a) / size, &t->host_a);
     t->b = random_buffer(t, (int64_t)(lane_stride(p.b.bytes) * lanes_b) / size, &t->host_b);
     t->c = buffer(t, lane_stride(p.c.bytes) * t->lanes);
-    double flops = 2.0 * t->lanes * (double)p.s.m * (double)p.s.n * (double)p.s.k * (double)mm_batches(&p.s), error;
-    mm_cut cut = mm_choose(gpu_traits(t->g), &p, t->lanes);
-    char chosen[48], best[48] = "-";
-    name_cut(&cut, chosen);
-    tally sum;
-    sum.chosen = measure(t, &p, cut, &error);
-    sum.best = gpu_traits(t->g)->software && !t->force ? sum.chosen
-               : t->lanes > 1                              ? best_of_lanes(t, &p, cut.chunk, flops, best)
-                                                           : best_of(t, &p, flops, best);
-    if (sum.best >= sum.chosen) {
-        sum.best = sum.chosen;
-        memcpy(best, chosen, sizeof best);
-    }
-    printf("%-10s x%-2d m %5lld n %6lld k %5lld b %3lld %s: %-22s %9.2f us %8.0f GFLOP/s; best %-22s %9.2f us%s\n",
-           x->network, x->times, (long long)p.s.m, (long long)p.s.n, (long long)p.s.k, (long long)mm_batches(&p.s),
-           p.image ? "image " : "matrix", chosen, sum.chosen, flops / sum.chosen * 1e-3, best, sum.best,
-           error > (t->type == BRAID_FLOAT32 ? 1e-4 : 1e-2) ? "  WRONG" : "");
-    fflush(stdout);
+    double drift = measure_all(t, &p);
+    tally sum = report_case(t, x, &p, drift);
     gpu_buffer_free(t->g, &t->a);
     gpu_buffer_free(t->g, &t->b);
     gpu_buffer_free(t->g, &t->c);
@@ -367,52 +535,94 @@ static tally run_case(bench *t, const product_case *x) {
     return sum;
 }
 
-int main(int argc, char **argv) {
-    const char *network = NULL;
-    braid_device_options options = {.size = sizeof options};
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    bench t = {.type = BRAID_FLOAT32, .repeats = 20, .lanes = 1, .busy_ns = 100000000};
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "-a"))
-            t.all = true;
-        else if (!strcmp(argv[i], "-f"))
-            t.force = true;
-        else if (i + 1 < argc && !strcmp(argv[i], "-d"))
-            options.select = argv[++i];
-        else if (i + 1 < argc && !strcmp(argv[i], "-n"))
-            network = argv[++i];
-        else if (i + 1 < argc && !strcmp(argv[i], "-t"))
-            t.type = type_from_name(argv[++i]);
-        else if (i + 1 < argc && !strcmp(argv[i], "-r"))
-            t.repeats = (uint32_t)atoi(argv[++i]);
-        else if (i + 1 < argc && !strcmp(argv[i], "-l"))
-            t.lanes = (uint32_t)atoi(argv[++i]);
-        else if (i + 1 < argc && !strcmp(argv[i], "-s"))
-            t.busy_ns = (uint64_t)atoi(argv[++i]) * 1000000;
-        else {
-            fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-r REPEATS] [-t TYPE] [-l LANES] [-s MS] [-a] [-f]\n");
-            return 2;
-        }
+static bool wanted_case(const char *network, size_t i) {
+    return !network || strcmp(network, cases[i].network) == 0;
+}
+
+static void run_cases(bench *t, const char *network) {
+    uint64_t start = clock_ns(), end = start + (uint64_t)(t->seconds * 1e9);
+    tally total = {0};
+    size_t left = 0;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) left += wanted_case(network, i);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (!wanted_case(network, i)) continue;
+        uint64_t now = clock_ns();
+        t->deadline = t->seconds > 0 ? now + (end > now ? end - now : 0) / left : UINT64_MAX;
+        left--;
+        if (t->seconds > 0 && now >= end) continue;
+        tally one = run_case(t, &cases[i]);
+        total.chosen += one.chosen * cases[i].times;
+        total.best += one.best * cases[i].times;
+        bool last = i + 1 == COUNT_OF(cases) || strcmp(cases[i].network, cases[i + 1].network) != 0;
+        if (!last) continue;
+        printf("%s: chosen %.1f us, best %.1f us, %.3f\n", cases[i].network, total.chosen, total.best,
+               total.best / total.chosen);
+        total = (tally){0};
     }
-    if (t.repeats < 1 || t.repeats > 64) t.repeats = 20;
+}
+
+static bool read_option(bench *t, braid_device_options *options, const char **network, const char **out, char letter,
+                        const char *content) {
+    switch (letter) {
+    case 'd': options->select = content; return true;
+    case 'n': *network = content; return true;
+    case 'o': *out = content; return true;
+    case 's': t->seconds = atof(content); return true;
+    case 'w': t->warm_ms = atof(content); return true;
+    case 'm': t->measure_ms = atof(content); return true;
+    case 't': t->type = type_from_name(content); return true;
+    case 'r': t->repeats = (uint32_t)atoi(content); return true;
+    case 'l': t->lanes = (uint32_t)atoi(content); return true;
+    default: return false;
+    }
+}
+
+static bool read_options(bench *t, int argc, char **argv, braid_device_options *options, const char **network,
+                         const char **out) {
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        if (!strcmp(a, "-a")) t->all = true;
+        else if (!strcmp(a, "-f")) t->force = true;
+        else if (a[0] != '-' || !a[1] || a[2] || i + 1 == argc || !read_option(t, options, network, out, a[1], argv[++i]))
+            return false;
+    }
+    return t->repeats >= 1 && t->repeats <= 64 && t->lanes >= 1 && t->lanes <= 4096 && type_is_float(t->type);
+}
+
+static void json_begin(bench *t, const char *path) {
+    braid_device_info info;
+    gpu_describe(t->g, &info);
+    if (!(t->json = fopen(path, "w"))) {
+        fprintf(stderr, "bench_mm: cannot write '%s'\n", path);
+        exit(4);
+    }
+    fprintf(t->json, "{\"device\": \"%s\", \"cores\": %u, \"type\": \"%s\", \"lanes\": %u, \"products\": [", info.name,
+            gpu_traits(t->g)->cores, braid_type_name(t->type), t->lanes);
+}
+
+int main(int argc, char **argv) {
+    const char *network = NULL, *out = NULL;
+    braid_device_options options = {.size = sizeof options, .no_cache = true, .pipeline_figures = true};
+    static bench t = {.type = BRAID_FLOAT32, .repeats = 20, .lanes = 1, .warm_ms = 150, .measure_ms = 100};
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!read_options(&t, argc, argv, &options, &network, &out)) {
+        fprintf(stderr, "usage: bench_mm [-d DEVICE] [-n NETWORK] [-s SECONDS] [-t TYPE] [-l LANES] [-o FILE]\n"
+                        "                [-r REPEATS] [-w MS] [-m MS] [-a] [-f]\n");
+        return 2;
+    }
     braid_error err;
     must(gpu_open(&options, &t.g, &err), &err);
-    if (t.lanes < 1 || t.lanes > 4096) t.lanes = 1;
+    if (out) json_begin(&t, out);
     t.partial = buffer(&t, (uint64_t)(t.lanes > 1 ? 1024 : 64) << 20);
     t.rows = buffer(&t, 2 * sizeof(row_mm));
     t.run = buffer(&t, 4096);
     run_block run = {.lanes = t.lanes};
     put(&t, &t.run, &run, sizeof run);
-    tally total = {0};
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        if (network && strcmp(network, cases[i].network) != 0) continue;
-        tally one = run_case(&t, &cases[i]);
-        total.chosen += one.chosen * cases[i].times;
-        total.best += one.best * cases[i].times;
-        bool last = i + 1 == COUNT_OF(cases) || strcmp(cases[i].network, cases[i + 1].network) != 0;
-        if (!last) continue;
-        printf("%s: chosen %.1f us, best %.1f us\n", cases[i].network, total.chosen, total.best);
-        total = (tally){0};
+    run_cases(&t, network);
+    print_tiles(&t);
+    if (t.json) {
+        fprintf(t.json, "]}\n");
+        fclose(t.json);
     }
     gpu_buffer_free(t.g, &t.partial);
     gpu_buffer_free(t.g, &t.rows);
