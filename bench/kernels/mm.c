@@ -2,7 +2,8 @@
  * mm.c: times the product kernels on the products of real networks, every tile and split beside the one that the model
  * of mm_choose picks, and checks sampled elements against double. Through gpu.h alone, no graph.
  *
- *     bench_mm [-d DEVICE] [-n NETWORK] [-s SECONDS] [-t TYPE] [-l LANES] [-o FILE] [-r REPEATS] [-w MS] [-m MS] [-a] [-f]
+ *     bench_mm [-d DEVICE] [-n NETWORK] [-s SECONDS] [-t TYPE] [-l LANES] [-o FILE]
+ *              [-r REPEATS] [-w MS] [-m MS] [-a] [-f]
  *
  * -s bounds the sweep: products share what is left of it, and what there was no time for is counted. Each variant runs
  * for -w ms of device time first (150), so that clocks are up, then for -m ms at least (100), and its time is the median
@@ -234,8 +235,8 @@ static uint32_t pipeline_of(bench *t, const mm_code *c, variant *v) {
     gpu_pipeline_figures(t->g, out, &figures);
     v->create_ms += (double)made.time_ns / 1e6;
     if (!*v->figures && figures.data) snprintf(v->figures, sizeof v->figures, "%s", figures.data);
-    for (char *c = v->figures; *c; c++)
-        if (*c == '"' || *c == '\\') *c = '\'';
+    for (char *at = v->figures; *at; at++)
+        if (*at == '"' || *at == '\\') *at = '\'';
     text_free(&figures);
     return out;
 }

@@ -213,7 +213,8 @@ def mm(call):
     if not (call.root / "bin/bench_mm").exists():
         return []
     most = [("squeezenet", 64), ("squeezenet", 1), ("resnet50", 64), ("mobilenet", 64), ("bert", 1), ("skinny", 1), ("square", 1)]
-    return [Job(f"mm/{n}-{k}", [call.root / "bin/bench_mm", "-n", n, "-l", k, "-s", 20, *device(call, "-d")], 100, {}, True, keep=True)
+    sweep = [call.root / "bin/bench_mm", "-s", "{seconds}", *device(call, "-d")]
+    return [Job(f"mm/{n}-{k}", [*sweep, "-n", n, "-l", k, "-o", call.results / f"mm-{n}-{k}.json"], 100, {}, True, keep=True)
             for n, k in ([("odd", 1)] if call.o.small else most)]
 
 

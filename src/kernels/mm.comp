@@ -216,11 +216,14 @@ void stage_row(const uint i, uint own, uint n) {
     }
 }
 
+// Turn i stages row i of every invocation, at place r of BM / TM: which row of the tile that is.
+uint turn_row(uint i, uint r) { return r / 4u * 4u * TM + r % 4u * min(TM, 4u) + i % 4u + i / 4u * 16u; }
+
 // Writes the sums through shared memory, one row of every invocation a turn, so that neighbours write neighbouring
 // columns whatever n is: whole lines. Of a product that is folded along n an invocation keeps to one column and looks
 // up its problem once; folded along m, 32 invocations keep to a row. (m, n): the invocation's corner in the tile.
 void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, uint n0) {
-    const uint turn_rows = BM / TM, near = min(TM, 4u), warps = THREADS / 32u;
+    const uint turn_rows = BM / TM, warps = THREADS / 32u;
     uint id = gl_LocalInvocationIndex, column = id % BN, at = n0 + column, n_count = row.r.n, m_count = row.r.m;
     bool exists = at < n_count;
     if (FOLD == FOLD_N) {
@@ -233,7 +236,7 @@ void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, ui
     }
     if (FOLD == FOLD_M) m_count = fold_total(row);
     finish_state s = finish_begin(row, p, entry);
-    uint own = m / (4u * TM) * 4u + m % (4u * TM) / near;
+    uint own = m / (4u * TM) * 4u + m % (4u * TM) / min(TM, 4u);
     [[dont_unroll]] for (uint i = 0u; i < TM; i++) {
         barrier();
         if (i == 0u) stage_row(0u, own, n);
@@ -247,7 +250,7 @@ void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, ui
         barrier();
         if (FOLD == FOLD_M) {
             [[dont_unroll]] for (uint r = id / 32u; r < turn_rows; r += warps) {
-                uint mi = m0 + r / 4u * 4u * TM + r % 4u * near + i % 4u + i / 4u * 16u;
+                uint mi = m0 + turn_row(i, r);
                 if (mi >= m_count) continue;
                 folded f = fold_find(row, p, entry, mi);
                 s = finish_begin(row, f.p, f.entry);
@@ -256,7 +259,7 @@ void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, ui
             }
         } else if (exists) {
             [[dont_unroll]] for (uint r = id / BN; r < turn_rows; r += THREADS / BN) {
-                uint mi = m0 + r / 4u * 4u * TM + r % 4u * near + i % 4u + i / 4u * 16u;
+                uint mi = m0 + turn_row(i, r);
                 if (mi < m_count) finish(s, tile_b[(r * BN + column) / 4u][column % 4u], mi, at);
             }
         }
