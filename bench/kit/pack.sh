@@ -13,6 +13,7 @@ mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 shift 2
 programs=
+rm -rf "$dir/bin" "$dir/lib"
 mkdir -p "$dir/bin" "$dir/lib" "$dir/models" "$dir/wheels"
 while [ $# -gt 1 ]; do
     case $1 in

@@ -33,7 +33,8 @@ def script(path, text):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        call(KIT / "pack.sh", sys.argv[1], folder / "here", "--programs", "unit_api_lanes_status")
+        for _ in range(2):  # also over an older one
+            call(KIT / "pack.sh", sys.argv[1], folder / "here", "--programs", "unit_api_lanes_status")
         (folder / "here").rename(folder / "there")
         kit, back = folder / "there", folder / "back"
         rows = json.loads((kit / "tests.json").read_text())
