@@ -17,7 +17,7 @@ class Results:
         self.o, self.path = o, pathlib.Path(o.results)
         self.end = time.monotonic() + o.budget
         self.rows = json.loads(self.path.read_text())["rows"] if self.path.exists() and not o.afresh else {}
-        self.left_out = []
+        self.left_out, self.asked = [], []
         self.scratch = tempfile.TemporaryDirectory()
 
     def left(self):
@@ -45,12 +45,17 @@ class Results:
 
     def bench(self, key, path, *options, seconds=None):
         """Unless it is there already: `braid bench path() options`. `path` is called only when it is needed."""
+        self.asked.append(key)
         if key in self.rows and "error" not in self.rows[key]:
             return
         if self.left() < 2:
             self.left_out.append(key)
             return
-        command = [self.o.braid, "bench", str(path()), "--json", "-q", "--seconds", str(seconds or self.o.seconds),
+        file = path()
+        if not file.exists():
+            self.left_out.append(key)
+            return
+        command = [self.o.braid, "bench", str(file), "--json", "-q", "--seconds", str(seconds or self.o.seconds),
                    "--warmup", "2", *(["--device", self.o.device] if self.o.device else []), *options]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=max(self.left() + 10, 1))
@@ -99,9 +104,9 @@ def finish(results, report, chart):
         pathlib.Path(o.report).write_text(report())
     if o.plot:
         pathlib.Path(o.plot).write_text(chart())
-    failed = [k for k, r in results.rows.items() if "error" in r]
+    failed = [k for k in results.asked if "error" in results.rows.get(k, ())]
     if results.left_out:
-        print(f"left out for lack of time: {len(results.left_out)}; the same command goes on with them")
+        print(f"left out for lack of time, or of the file: {len(results.left_out)}; the same command goes on with them")
     if failed:
         print("failed:", *failed)
     return 1 if failed else 75 if results.left_out else 0

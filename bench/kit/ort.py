@@ -90,7 +90,7 @@ def main():
                 os.replace(path.with_suffix(".new"), path)
             row = known["rows"][key]
             print(key, row.get("error") or f"{row['wall_p50_ms']:.3f} ms", flush=True)
-    return 0
+    return 0 if any(files_of(o.files, name) for name in o.models) else 77
 
 
 if __name__ == "__main__":
