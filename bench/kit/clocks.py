@@ -17,7 +17,8 @@ class Clocks:
     def rows(self):
         lines = self.path.read_text(errors="replace").splitlines() if self.process else []
         parts = [line.split(",") for line in lines]
-        return [[float(x) for x in p] for p in parts if len(p) == 3 and all(x.strip().replace(".", "").isdigit() for x in p)]
+        whole = [p for p in parts if len(p) == 3 and all(x.strip().replace(".", "").isdigit() for x in p)]
+        return [[float(x) for x in p] for p in whole]
 
     def mark(self):
         self.at = len(self.rows())

@@ -5,9 +5,10 @@
 
 Tests, side by side: files (writes the benchmarks' models), models, units, clones-check, plans, random, conformance.
 Measures, one at a time: machine, lanes, free-order, clones, branches, ort, pipelines, mm.
-Without a STEP: all of them, in this order; tests go first. Each job has its own limit, the call as a whole has --seconds (540); what it
-cuts is done by the next call. --from: results of earlier calls of the same build, of other machines too. --out: results are copied there as
-they come. --only: jobs whose name contains TEXT. --again: also what failed. Exit code 0 when all is well.
+Without a STEP: all of them, in this order; tests go first. Each job has its own limit, the call as a whole has --seconds
+(540); what it cuts is done by the next call. --from: results of earlier calls of the same build, of other machines too.
+--out: results are copied there as they come. --only: jobs whose name contains TEXT. --again: also what failed. Exit code
+0 when all is well.
 """
 import argparse
 import json

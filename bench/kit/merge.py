@@ -96,7 +96,8 @@ def summary(jobs):
     totals = {"runs with lanes": r"(\d+) runs with lanes", "graphs under random plans": r"(\d+) graphs, \d+ nodes"}
     found = {what: [int(n) for j in jobs.values() for n in re.findall(form, j["said"])] for what, form in totals.items()}
     lines += [f"random: {sum(numbers)} {what}" for what, numbers in found.items() if numbers]
-    return "\n".join(lines + [f"{j['state']}: {k}: {j['said']}" for k, j in jobs.items() if j["state"] in ("FAILED", "cut", "part")])
+    unwell = [(k, j) for k, j in jobs.items() if j["state"] in ("FAILED", "cut", "part")]
+    return "\n".join(lines + [f"{j['state']}: {k}: {j['said']}" for k, j in unwell])
 
 
 def script(*command):
@@ -136,7 +137,8 @@ def ort_table(results):
         name, kind = key.split("/")
         if kind == "x64":
             found = clones.get(f"file {name}/clones64")
-            own = next((wall_of(r) for r in found if r["schedule"] == "re-rolled"), None) if isinstance(found, list) else None
+            ways = found if isinstance(found, list) else []
+            own = next((wall_of(r) for r in ways if r["schedule"] == "re-rolled"), None)
         else:
             points = [r for r in lanes.get(name, {}).get("rows", []) if r["lanes"] == row.get("items")]
             own = next((wall_of(r if row["items"] == 1 else r.get("against") or {}) for r in points), None)

@@ -79,8 +79,9 @@ def model_names(call):
 def whole_models(call, step, program, limit, *more):
     if not (call.root / "bin" / program).exists():
         return []
-    script = [call.root / "tests/models/run.py", "--lanes", call.root / "bin" / program, "--models", call.root / "models"]
-    return [Job(f"{step}/{name}", python(*script, *more, name), limit, tell=": ", partly="too slow", margin=40,
+    script = python(call.root / "tests/models/run.py", "--lanes", call.root / "bin" / program, "--models",
+                    call.root / "models")
+    return [Job(f"{step}/{name}", [*script, *more, name], limit, tell=": ", partly="too slow", margin=40,
                 cache=f"model.{name}") for name in model_names(call)]
 
 
@@ -94,15 +95,16 @@ def plans(call):
 
 def units(call):
     rows = json.loads((call.root / "tests.json").read_text())
-    rows += [[f"long.{name}", f"unit_{name}", more] for name, more in (
-        ("lanes_products", {"BRAID_TEST_ALL": "60", "BRAID_TEST_SEED": "2"}), ("ops_move_gpu", {"BRAID_TEST_ALL": "1"}))]
-    return [Job(f"units/{name}", [call.root / "bin" / program], 300, more, True, cache=program) for name, program, more in rows
-            if (call.root / "bin" / program).exists()]
+    rows += [["long.lanes_products", "unit_lanes_products", {"BRAID_TEST_ALL": "60", "BRAID_TEST_SEED": "2"}],
+             ["long.ops_move_gpu", "unit_ops_move_gpu", {"BRAID_TEST_ALL": "1"}]]
+    return [Job(f"units/{name}", [call.root / "bin" / program], 300, more, True, cache=program)
+            for name, program, more in rows if (call.root / "bin" / program).exists()]
 
 
 def clones_check(call):
     names = ("digits", "mlp") if call.o.small else ("digits", "mlp", "mnist", "cnn20")
-    return [Job(f"clones-check/{name}", bench(call, "clones/check.py", name), 240, cache=f"clones.{name}") for name in names]
+    return [Job(f"clones-check/{name}", bench(call, "clones/check.py", name), 240, cache=f"clones.{name}")
+            for name in names]
 
 
 def random_runs(call):
@@ -144,15 +146,13 @@ def machine(call):
 def lane_jobs(call, step, names, *more):
     where = [files_of(call), call.root / "models"]
     point = ["--seconds", call.o.point, "--out", call.results / "lanes.json", "--budget", "{seconds}"]
-    few = ["--lanes", "1,8"] if call.o.small else []
-    return files(call) + [Job(f"{step}/{name}", bench(call, "lanes/run.py", *where, *point, *few, "--models", name, *more), 120)
-                          for name in names]
+    command = ["lanes/run.py", *where, *point, *more] + (["--lanes", "1,8"] if call.o.small else [])
+    return files(call) + [Job(f"{step}/{name}", bench(call, *command, "--models", name), 120) for name in names]
 
 
 def lanes(call):
-    names = ["digits", "mnist"] if call.o.small else ["squeezenet", "cnn20", "mnist", "digits", "mobilenet_v2", "dtln_2",
-                                                      "ppocr_rec", "yolox_nano", "resnet50", "bert"]
-    return lane_jobs(call, "lanes", names)
+    names = ["squeezenet", "cnn20", "mnist", "digits", "mobilenet_v2", "dtln_2", "ppocr_rec", "yolox_nano", "resnet50", "bert"]
+    return lane_jobs(call, "lanes", ["digits", "mnist"] if call.o.small else names)
 
 
 def free_order(call):
@@ -164,8 +164,9 @@ def clones(call):
     command = ["clones/run.py", call.results / "clones.json", "--seconds", call.o.point, "--budget", "{seconds}"]
     few = ["--copies", 4, "--grow", "2"] if call.o.small else []
     names = ["mlp"] if call.o.small else ["digits", "mnist", "mlp", "cnn20", "squeezenet", "mobilenet_v2"]
-    out = files(call) + [Job("clones/files", bench(call, *command, "--models", "", "--files", files_of(call), "--shared",
-                                                   "mnist" if call.o.small else "mnist,cnn20,squeezenet"), 120)]
+    shared = "mnist" if call.o.small else "mnist,cnn20,squeezenet"
+    given = bench(call, *command, "--models", "", "--files", files_of(call), "--shared", shared)
+    out = files(call) + [Job("clones/files", given, 120)]
     return out + [Job(f"clones/{name}", bench(call, *command, *few, "--models", name), 120) for name in names]
 
 
@@ -185,8 +186,9 @@ def ort(call):
                                                         *python("-m", "zipfile", "-e", w, site)), 60,
                   mark=mark.with_suffix(f".{i}")) for i, w in enumerate(wheels)]
     names = ["mnist"] if call.o.small else ["mnist", "cnn20", "squeezenet", "mobilenet_v2", "resnet50", "bert"]
-    script = [call.root / "bench/kit/ort.py", call.results / "ort.json", "--files", files_of(call), "--seconds", call.o.point]
-    return files(call) + unpack + [Job(f"ort/{name}", python(*script, name), 90, {"PYTHONPATH": str(site)}) for name in names]
+    script = python(call.root / "bench/kit/ort.py", call.results / "ort.json", "--files", files_of(call), "--seconds",
+                    call.o.point)
+    return files(call) + unpack + [Job(f"ort/{name}", [*script, name], 90, {"PYTHONPATH": str(site)}) for name in names]
 
 
 def pipelines(call):
@@ -196,10 +198,11 @@ def pipelines(call):
     file = files_of(call) / f"{name}_b1_f32.onnx"
     each = ["--pipelines", "-q", *device(call)]
     ramp = python(call.root / "bench/kit/ramp.py", braid, file, 64, *device(call))
-    out = files(call) + [Job(f"pipelines/{name}-64-cold", [braid, "profile", file, "-n", 64, *each, "--no-cache"], 120, cold),
+    lanes = [braid, "profile", file, "-n", 64, *each]
+    out = files(call) + [Job(f"pipelines/{name}-64-cold", [*lanes, "--no-cache"], 120, cold),
                          Job(f"pipelines/{name}-ramp-cold", [*ramp, "--no-cache"], 120, cold),
                          Job(f"pipelines/{name}-ramp-filled", ramp, 90),
-                         Job(f"pipelines/{name}-64-filled", [braid, "profile", file, "-n", 64, *each], 60),
+                         Job(f"pipelines/{name}-64-filled", lanes, 60),
                          Job(f"pipelines/{name}-1-cold", [braid, "profile", file, *each, "--no-cache"], 60, cold)]
     if not call.o.small:
         whole = ["sh", call.root / "bench/measure.sh", braid, files_of(call), call.o.device or "0"]
@@ -212,9 +215,11 @@ def pipelines(call):
 def mm(call):
     if not (call.root / "bin/bench_mm").exists():
         return []
-    most = [("squeezenet", 64), ("squeezenet", 1), ("resnet50", 64), ("mobilenet", 64), ("bert", 1), ("skinny", 1), ("square", 1)]
+    most = [("squeezenet", 64), ("squeezenet", 1), ("resnet50", 64), ("mobilenet", 64), ("bert", 1), ("skinny", 1),
+            ("square", 1)]
     sweep = [call.root / "bin/bench_mm", "-s", "{seconds}", *device(call, "-d")]
-    return [Job(f"mm/{n}-{k}", [*sweep, "-n", n, "-l", k, "-o", call.results / f"mm-{n}-{k}.json"], 100, {}, True, keep=True)
+    gather = python(call.root / "bench/kit/gather.py", call.results / "mm.json")
+    return [Job(f"mm/{n}-{k}", [*gather, f"{n}-{k}", *sweep, "-n", n, "-l", k], 100, margin=15, keep=True)
             for n, k in ([("odd", 1)] if call.o.small else most)]
 
 
