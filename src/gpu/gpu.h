@@ -79,8 +79,8 @@ typedef struct gpu_made {
     uint32_t first, count; /* handles */
     uint64_t time_ns;      /* of the whole call, waiting for calls of other threads included */
 } gpu_made;
-/* Finds or creates all of them, a thread for each processor; out[i] is a handle that lives as long as the gpu. Calls of
-   several threads take turns. made may be NULL. */
+/* Finds or creates all of them, a thread for each processor; out[i] is a handle that lives as long as the gpu. Calls
+   that create something take turns; one that finds everything does not wait for them. made may be NULL. */
 braid_status gpu_pipelines(gpu *, size_t n, const gpu_pipeline_key *, uint32_t *out, gpu_made *made, braid_error *err);
 uint32_t gpu_pipeline_count(const gpu *);
 /* How a pipeline came to be. What it points to lives as long as the gpu. */

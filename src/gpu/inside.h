@@ -7,7 +7,8 @@
  *       ├─ gpu_staging    two halves of host memory, for buffers that the host cannot see
  *       └─ gpu_pipelines_ table of pipelines by key, VkPipelineCache, its file
  *
- * Order of locks: staging, then pipelines, then queue; none is held while waiting for the device, except staging.
+ * Order of locks: staging, then creation, then pipelines, then queue; none is held while waiting for the device, except
+ * staging.
  */
 #ifndef BRAID_GPU_INSIDE_H
 #define BRAID_GPU_INSIDE_H
@@ -196,11 +197,13 @@ struct gpu {
 
     gpu_staging staging;
 
-    pthread_mutex_t pipeline_lock;
+    pthread_mutex_t creation_lock; /* held while pipelines are created: one call at a time, many threads each */
+    pthread_mutex_t pipeline_lock; /* the table; changed with both held */
     VkPipelineLayout layout;
     VkPipelineCache cache;
     gpu_pipeline **pipelines;
     uint32_t n_pipelines, cap_pipelines;
+    uint32_t n_ready; /* of n_pipelines; the others are being created */
     bool strip_float_controls;
     bool figures;     /* pipelines are created so that the driver can tell of them */
     uint32_t unsaved; /* pipelines made since the file was written */

@@ -99,6 +99,7 @@ braid_status gpu_open(const braid_device_options *options, gpu **out, braid_erro
     g->submit_ns = 200 * 1000000ull;
     pthread_mutex_init(&g->queue_lock, NULL);
     pthread_mutex_init(&g->staging.lock, NULL);
+    pthread_mutex_init(&g->creation_lock, NULL);
     pthread_mutex_init(&g->pipeline_lock, NULL);
     braid_status status = build(g, options ? options : &none, err);
     if (status)
@@ -119,6 +120,7 @@ void gpu_close(gpu *g) {
     }
     gpu_instance_close(&g->instance);
     pthread_mutex_destroy(&g->pipeline_lock);
+    pthread_mutex_destroy(&g->creation_lock);
     pthread_mutex_destroy(&g->staging.lock);
     pthread_mutex_destroy(&g->queue_lock);
     mem_free(g);

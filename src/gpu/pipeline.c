@@ -110,19 +110,46 @@ static braid_status table_reserve(gpu *g, braid_error *err) {
     return BRAID_OK;
 }
 
-/* Finds the key's entry or appends one that is still to be created. */
-static braid_status table_find(gpu *g, const gpu_pipeline_key *key, uint32_t *out, braid_error *err) {
-    TRY(table_reserve(g, err));
+/* Finds the key's entry among the first n: *missing is NULL; else it is what the table lacks, the caller's. */
+static braid_status table_find(const gpu *g, const gpu_pipeline_key *key, uint32_t n, uint32_t *out,
+                               gpu_pipeline **missing, braid_error *err) {
     gpu_pipeline *p = NULL;
+    *missing = NULL;
     TRY(pipeline_from_key(g, key, &p, err));
-    for (uint32_t i = 0; i < g->n_pipelines; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (same_key(g->pipelines[i], p)) {
             mem_free(p);
             *out = i;
             return BRAID_OK;
         }
+    *missing = p;
+    return BRAID_OK;
+}
+
+/* *all: is every one there and ready. */
+static braid_status find_ready(gpu *g, size_t n, const gpu_pipeline_key *keys, uint32_t *out, bool *all,
+                               braid_error *err) {
+    braid_status status = BRAID_OK;
+    *all = true;
+    pthread_mutex_lock(&g->pipeline_lock);
+    for (size_t i = 0; i < n && *all && !status; i++) {
+        gpu_pipeline *missing = NULL;
+        status = table_find(g, &keys[i], g->n_ready, &out[i], &missing, err);
+        *all = !missing;
+        mem_free(missing);
+    }
+    pthread_mutex_unlock(&g->pipeline_lock);
+    return status;
+}
+
+/* Finds the key's entry or appends one that is still to be created. */
+static braid_status table_add(gpu *g, const gpu_pipeline_key *key, uint32_t *out, braid_error *err) {
+    gpu_pipeline *missing = NULL;
+    TRY(table_reserve(g, err));
+    TRY(table_find(g, key, g->n_pipelines, out, &missing, err));
+    if (!missing) return BRAID_OK;
     *out = g->n_pipelines;
-    g->pipelines[g->n_pipelines++] = p;
+    g->pipelines[g->n_pipelines++] = missing;
     return BRAID_OK;
 }
 
@@ -228,6 +255,7 @@ static braid_status create_from(gpu *g, uint32_t first, braid_error *err) {
 
 static void drop_from(gpu *g, uint32_t first) {
     while (g->n_pipelines > first) pipeline_free(g, g->pipelines[--g->n_pipelines]);
+    if (g->n_ready > first) g->n_ready = first;
 }
 
 /* ------------------------------------------------------------------------------------------------ the file */
@@ -312,34 +340,50 @@ void gpu_pipelines_close(gpu *g) {
     g->layout = VK_NULL_HANDLE;
 }
 
+static braid_status create_missing(gpu *g, size_t n, const gpu_pipeline_key *keys, uint32_t *out, gpu_made *made,
+                                   braid_error *err) {
+    braid_status status = BRAID_OK;
+    pthread_mutex_lock(&g->creation_lock);
+    pthread_mutex_lock(&g->pipeline_lock);
+    uint32_t first = g->n_pipelines;
+    for (size_t i = 0; i < n && !status; i++) status = table_add(g, &keys[i], &out[i], err);
+    pthread_mutex_unlock(&g->pipeline_lock);
+    if (!status) status = create_from(g, first, err);
+    pthread_mutex_lock(&g->pipeline_lock);
+    if (status) drop_from(g, first);
+    g->n_ready = g->n_pipelines;
+    pthread_mutex_unlock(&g->pipeline_lock);
+    *made = (gpu_made){.first = first, .count = g->n_pipelines - first};
+    g->unsaved += made->count;
+    if (g->unsaved >= SAVE_AT) cache_save(g);
+    pthread_mutex_unlock(&g->creation_lock);
+    return status;
+}
+
 braid_status gpu_pipelines(gpu *g, size_t n, const gpu_pipeline_key *keys, uint32_t *out, gpu_made *made,
                            braid_error *err) {
     TRY(gpu_alive(g, err));
-    braid_status status = BRAID_OK;
     uint64_t start = clock_ns();
-    pthread_mutex_lock(&g->pipeline_lock);
-    uint32_t first = g->n_pipelines;
-    for (size_t i = 0; i < n && !status; i++) status = table_find(g, &keys[i], &out[i], err);
-    if (!status) status = create_from(g, first, err);
-    if (status) drop_from(g, first);
-    g->unsaved += g->n_pipelines - first;
-    if (made) *made = (gpu_made){.first = first, .count = g->n_pipelines - first, .time_ns = clock_ns() - start};
-    if (g->unsaved >= SAVE_AT) cache_save(g);
-    pthread_mutex_unlock(&g->pipeline_lock);
+    bool all;
+    gpu_made now = {0};
+    TRY(find_ready(g, n, keys, out, &all, err));
+    braid_status status = all ? BRAID_OK : create_missing(g, n, keys, out, &now, err);
+    now.time_ns = clock_ns() - start;
+    if (made) *made = now;
     return status;
 }
 
 uint32_t gpu_pipeline_count(const gpu *g) {
     pthread_mutex_t *lock = (pthread_mutex_t *)&g->pipeline_lock;
     pthread_mutex_lock(lock);
-    uint32_t n = g->n_pipelines;
+    uint32_t n = g->n_ready;
     pthread_mutex_unlock(lock);
     return n;
 }
 
 bool gpu_pipeline_describe(gpu *g, uint32_t handle, gpu_creation *out) {
     pthread_mutex_lock(&g->pipeline_lock);
-    const gpu_pipeline *p = handle < g->n_pipelines ? g->pipelines[handle] : NULL;
+    const gpu_pipeline *p = handle < g->n_ready ? g->pipelines[handle] : NULL;
     if (p)
         *out = (gpu_creation){p->shader->name, p->n_spec,  p->spec,    p->spec + p->n_spec,
                               p->module_bytes, p->time_ns, p->busy_ns, p->cached};
@@ -349,7 +393,7 @@ bool gpu_pipeline_describe(gpu *g, uint32_t handle, gpu_creation *out) {
 
 VkPipeline gpu_pipeline_handle(gpu *g, uint32_t handle) {
     pthread_mutex_lock(&g->pipeline_lock);
-    VkPipeline p = handle < g->n_pipelines ? g->pipelines[handle]->handle : VK_NULL_HANDLE;
+    VkPipeline p = handle < g->n_ready ? g->pipelines[handle]->handle : VK_NULL_HANDLE;
     pthread_mutex_unlock(&g->pipeline_lock);
     return p;
 }

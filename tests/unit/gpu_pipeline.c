@@ -4,7 +4,9 @@
  */
 #include "gpu_fixture.h"
 #include <dirent.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +52,59 @@ static void creation_is_told(void **state) {
     must(gpu_pipelines(f->g, 3, keys, out, &made, &err), &err);
     assert_int_equal(made.count, 0);
     assert_false(gpu_pipeline_describe(f->g, gpu_pipeline_count(f->g), &c));
+}
+
+/* ---- a creation that takes as long as the test wants it to */
+static PFN_vkCreateComputePipelines create_at_once;
+static sem_t entered, released;
+static atomic_bool abandoned;
+static gpu *slow_device;
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_slowly(VkDevice device, VkPipelineCache cache, uint32_t n,
+                                                    const VkComputePipelineCreateInfo *info,
+                                                    const VkAllocationCallbacks *memory, VkPipeline *out) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 20;
+    sem_post(&entered);
+    if (sem_timedwait(&released, &end) != 0) abandoned = true;
+    return create_at_once(device, cache, n, info, memory, out);
+}
+
+static void *make_a_slow_one(void *user) {
+    const uint32_t ids[] = {SPEC_GROUP, 9}, values[] = {8, 4711};
+    const gpu_pipeline_key key = {"word", 2, ids, values};
+    uint32_t *handle = user;
+    braid_error err;
+    if (gpu_pipelines(slow_device, 1, &key, handle, NULL, &err) != BRAID_OK) *handle = UINT32_MAX;
+    return NULL;
+}
+
+/* While one call creates, others go on with what is there. */
+static void slow_creation_blocks_nobody(void **state) {
+    fixture *f = *state;
+    slow_device = f->g;
+    pthread_t thread;
+    uint32_t before = gpu_pipeline_count(f->g), slow = UINT32_MAX, found = UINT32_MAX;
+    sem_init(&entered, 0, 0);
+    sem_init(&released, 0, 0);
+    create_at_once = f->g->vk->CreateComputePipelines;
+    f->g->vk->CreateComputePipelines = create_slowly;
+    assert_int_equal(pthread_create(&thread, NULL, make_a_slow_one, &slow), 0);
+    sem_wait(&entered);
+    found = word_pipeline(f->g, 64);
+    uint32_t meanwhile = gpu_pipeline_count(f->g);
+    VkPipeline known = gpu_pipeline_handle(f->g, found), unfinished = gpu_pipeline_handle(f->g, before);
+    sem_post(&released);
+    pthread_join(thread, NULL);
+    f->g->vk->CreateComputePipelines = create_at_once;
+    assert_false(abandoned);
+    assert_int_equal(meanwhile, before);
+    assert_true(known != VK_NULL_HANDLE && unfinished == VK_NULL_HANDLE);
+    assert_int_equal(slow, before);
+    assert_int_equal(gpu_pipeline_count(f->g), before + 1);
+    sem_destroy(&entered);
+    sem_destroy(&released);
 }
 
 /* A driver that tells of two parts of a pipeline. */
@@ -392,6 +447,7 @@ int main(void) {
         cmocka_unit_test(deduplicated),
         cmocka_unit_test(creation_is_told),
         cmocka_unit_test(figures_are_told),
+        cmocka_unit_test(slow_creation_blocks_nobody),
         cmocka_unit_test(refused),
         cmocka_unit_test(float_controls_are_stripped),
         cmocka_unit_test(every_flip_and_length),
