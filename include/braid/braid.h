@@ -285,6 +285,7 @@ enum {
  * type, rank and dims filled in. An OWNED tensor may be passed again as a buffer; when a run fails, OWNED outputs are
  * freed and their data is NULL.
  * STRING tensors hold `const char *` elements and are always allocated by braid as outputs.
+ * Output buffers may lie where inputs do: the inputs are read before any output is written.
  */
 typedef struct braid_tensor {
     const char *name;

@@ -1,8 +1,11 @@
 /*
- * overlap.c: no two lanes of the output buffers may share a byte.
+ * overlap.c: no two lanes of the output buffers may share a byte; inputs and outputs may.
  *
  * Lanes of several outputs may interleave (records of one struct per lane), so that ranges from a buffer's first to its
  * last byte say too little: what is compared is every lane of every output, in order of address.
+ *
+ * An output that is a view of an input has its content in the caller's memory. Where an output buffer lies there too,
+ * that content is taken to safety before the first output is written.
  */
 #include <stdlib.h>
 
@@ -29,8 +32,34 @@ static void add_spans(const braid_session *s, const braid_tensor *t, size_t outp
     }
 }
 
+/* Does [begin, begin + bytes) meet one of the spans, which are sorted and apart. */
+static bool meets(const span *spans, size_t n, const void *begin, size_t bytes) {
+    uintptr_t from = (uintptr_t)begin;
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans[middle].end <= from) low = middle + 1;
+        else high = middle;
+    }
+    return low < n && spans[low].begin < from + bytes;
+}
+
+static braid_status take_to_safety(const braid_session *s, const span *spans, size_t n, place *p, size_t bytes,
+                                   arena *memory, braid_error *err) {
+    uint32_t lanes = p->stride ? s->lanes : 1;
+    size_t whole;
+    bool hit = false;
+    for (uint32_t lane = 0; lane < lanes && !hit; lane++) hit = meets(spans, n, place_lane(p, lane), bytes);
+    if (!hit) return BRAID_OK;
+    tensor *t = arena_copy(memory, p->host, sizeof *t);
+    if (!t || !size_mul(bytes, lanes, &whole) || !(t->data = arena_alloc(memory, whole))) return error_memory(err);
+    carry_lanes(&(lane_room){.data = t->data, .stride = bytes}, p, lanes, bytes);
+    *p = (place){.host = t, .stride = p->stride ? bytes : 0};
+    return BRAID_OK;
+}
+
 braid_status outputs_apart(const braid_session *s, const braid_tensor *out, const size_t *lane_bytes, size_t n_out,
-                           arena *memory, braid_error *err) {
+                           place *const *from, arena *memory, braid_error *err) {
     size_t n = 0, most;
     if (!size_mul(n_out, s->lanes, &most)) return error_memory(err);
     span *spans = arena_array(memory, most + 1, sizeof *spans);
@@ -45,5 +74,7 @@ braid_status outputs_apart(const braid_session *s, const braid_tensor *out, cons
                          "output '%s': the buffer of lane %u overlaps that of output '%s', lane %u",
                          out[b->output].name, b->lane, out[a->output].name, a->lane);
     }
+    for (size_t k = 0; k < n_out; k++)
+        if (lane_bytes[k]) TRY(take_to_safety(s, spans, n, from[k], lane_bytes[k], memory, err));
     return BRAID_OK;
 }

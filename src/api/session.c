@@ -391,17 +391,20 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
     place *outputs = arena_array(memory, (size_t)s->base->n_outputs + 1, sizeof *outputs);
     int32_t *wanted = arena_array(memory, n_out + 1, sizeof *wanted);
     size_t *lane_bytes = arena_array(memory, n_out + 1, sizeof *lane_bytes);
-    if (!inputs || !outputs || !wanted || !lane_bytes) return error_memory(err);
+    place **from = arena_array(memory, n_out + 1, sizeof *from);
+    if (!inputs || !outputs || !wanted || !lane_bytes || !from) return error_memory(err);
     TRY(lanes_begin(s, err));
     TRY(session_inputs(s, in, n_in, false, inputs, memory, err));
     for (size_t k = 0; k < n_out; k++) TRY(find_output(s, &out[k], k, &wanted[k], err));
     s->spent = (gpu_times){0};
     s->n_times = 0;
     TRY(session_run_lanes(s, inputs, outputs, memory, err));
-    for (size_t k = 0; k < n_out; k++)
-        TRY(prepare_output(s, wanted[k], &outputs[wanted[k]], &out[k], &lane_bytes[k], memory, err));
-    TRY(outputs_apart(s, out, lane_bytes, n_out, memory, err));
-    for (size_t k = 0; k < n_out; k++) deliver(s, &outputs[wanted[k]], &out[k], lane_bytes[k]);
+    for (size_t k = 0; k < n_out; k++) {
+        from[k] = &outputs[wanted[k]];
+        TRY(prepare_output(s, wanted[k], from[k], &out[k], &lane_bytes[k], memory, err));
+    }
+    TRY(outputs_apart(s, out, lane_bytes, n_out, from, memory, err));
+    for (size_t k = 0; k < n_out; k++) deliver(s, from[k], &out[k], lane_bytes[k]);
     return BRAID_OK;
 }
 

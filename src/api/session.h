@@ -200,9 +200,10 @@ void session_shape_text(const tensor_type *, char *buffer, size_t size);
 braid_status place_keep_lane(uint32_t lanes, uint32_t lane, const tensor *result, place *to, arena *memory,
                              braid_error *err);
 
-/* overlap.c: ARGUMENT where two lanes of the outputs' buffers share a byte. out[] is filled in; lane_bytes[] by output. */
+/* overlap.c: ARGUMENT where two lanes of the outputs' buffers share a byte. out[] is filled in; lane_bytes[] and from[],
+   where its content is, by output. After it content lies in no output buffer. */
 braid_status outputs_apart(const braid_session *, const braid_tensor *out, const size_t *lane_bytes, size_t n_out,
-                           arena *memory, braid_error *err);
+                           place *const *from, arena *memory, braid_error *err);
 
 /* Places that begin with this lane. */
 braid_status place_take(const place *all, int32_t n, uint32_t lane, place *one, arena *memory, braid_error *err);

@@ -1,6 +1,7 @@
 /*
  * api_lanes_buffers.c: inputs and outputs with a buffer for each lane (BRAID_TENSOR_LANES) are those of one buffer with a
- * stride, on the device and on the host, for views of inputs, host steps and lanes one by one.
+ * stride, on the device and on the host, for views of inputs, host steps and lanes one by one. Outputs may be written
+ * where inputs lie.
  */
 #include "ops_gpu.h"
 
@@ -184,6 +185,46 @@ static void many_bytes(void **state) {
     braid_model_free(model);
 }
 
+/* y is made from x, p and q are views of it; all go to where x is. */
+static void into_the_inputs(void **state) {
+    (void)state;
+    for (int host = 0; host < 2; host++) {
+        braid_error err = {0};
+        braid_model *model = ops_model("graph t(x: float32[4]) { y = Neg(x) s: int64[2] = constant {2, 2} "
+                                       "p = Reshape(x, s) q, r = Split(x) {num_outputs = 2} } "
+                                       "-> y, p, q, r", &err);
+        braid_session_options o = {.size = sizeof o, .lanes_max = 3};
+        braid_device *device = ops_device(host);
+        braid_session *session;
+        if (!model || braid_session_create(&device, 1, model, &o, &session, &err)) fail_msg("%s", err.message);
+        float room[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, other[12], more[6];
+        void *lanes[3] = {room, room + 4, room + 8}, *reversed[3] = {room + 8, room + 4, room};
+        braid_tensor in = {.name = "x", .type = BRAID_FLOAT32, .rank = 1, .dims = {4}, .data = lanes, .bytes = 16,
+                           .flags = BRAID_TENSOR_LANES};
+        braid_tensor swapped[2] = {{.name = "y", .data = other, .bytes = sizeof other},
+                                   {.name = "p", .data = reversed, .bytes = 16, .flags = BRAID_TENSOR_LANES}};
+        assert_int_equal(braid_session_run(session, 3, &in, 1, swapped, 2, &err), BRAID_OK);
+        for (int i = 0; i < 12; i++) {
+            assert_true(other[i] == -(float)(i + 1));
+            assert_true(room[i] == (float)((2 - i / 4) * 4 + i % 4 + 1));
+        }
+        for (int i = 0; i < 12; i++) room[i] = (float)i;
+        in = (braid_tensor){.name = "x", .type = BRAID_FLOAT32, .rank = 1, .dims = {4}, .data = room, .bytes = 48};
+        braid_tensor out[3] = {{.name = "y", .data = room, .bytes = 48},
+                               {.name = "p", .data = other, .bytes = sizeof other},
+                               {.name = "r", .data = more, .bytes = sizeof more}};
+        assert_int_equal(braid_session_run(session, 3, &in, 1, out, 3, &err), BRAID_OK);
+        for (int i = 0; i < 12; i++) assert_true(room[i] == -(float)i && other[i] == (float)i);
+        for (int i = 0; i < 6; i++) assert_true(more[i] == (float)(i / 2 * 4 + 2 + i % 2));
+        for (int i = 0; i < 16; i++) room[i] = (float)i;
+        braid_tensor further = {.name = "p", .data = room + 3, .bytes = 48}; /* each lane a little behind its input */
+        assert_int_equal(braid_session_run(session, 3, &in, 1, &further, 1, &err), BRAID_OK);
+        for (int i = 0; i < 12; i++) assert_true(room[i + 3] == (float)i);
+        braid_session_free(session);
+        braid_model_free(model);
+    }
+}
+
 static void allocations(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(graphs); i++) {
@@ -216,6 +257,7 @@ static void allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(equal_to_strides), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(many_bytes), cmocka_unit_test(allocations)};
+                                       cmocka_unit_test(many_bytes), cmocka_unit_test(into_the_inputs),
+                                       cmocka_unit_test(allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
