@@ -328,6 +328,7 @@ static void name_cut(const mm_cut *c, char out[static NAME_SIZE]) {
 
 typedef struct tally {
     double chosen, best;
+    size_t products, done;
 } tally;
 
 static bool same_cut(const mm_cut *a, const mm_cut *b) {
@@ -507,7 +508,7 @@ static tally report_case(bench *t, const product_case *x, const mm_problem *p, d
     if (drift > 1.05 || drift < 0.95) printf("  drift %.2f", drift);
     if (t->left_out) printf("  %zu left out", t->left_out);
     putchar('\n');
-    tally sum = {chosen->us, best->us};
+    tally sum = {.chosen = chosen->us, .best = best->us};
     json_case(t, x, p, flops, drift);
     keep_tiles(t, x, p, flops);
     if (t->all) {
@@ -540,6 +541,13 @@ static bool wanted_case(const char *network, size_t i) {
     return !network || strcmp(network, cases[i].network) == 0;
 }
 
+/* The sums of a network, over those of its products that there was time for. */
+static void print_sums(const char *network, const tally *sum) {
+    printf("%s: chosen %.1f us, best %.1f us, %.3f", network, sum->chosen, sum->best, sum->best / sum->chosen);
+    if (sum->done < sum->products) printf(": %zu of %zu products, no time for more", sum->done, sum->products);
+    putchar('\n');
+}
+
 static void run_cases(bench *t, const char *network) {
     uint64_t start = clock_ns(), end = start + (uint64_t)(t->seconds * 1e9);
     tally total = {0};
@@ -550,14 +558,16 @@ static void run_cases(bench *t, const char *network) {
         uint64_t now = clock_ns();
         t->deadline = t->seconds > 0 ? now + (end > now ? end - now : 0) / left : UINT64_MAX;
         left--;
-        if (t->seconds > 0 && now >= end) continue;
-        tally one = run_case(t, &cases[i]);
-        total.chosen += one.chosen * cases[i].times;
-        total.best += one.best * cases[i].times;
+        total.products++;
+        if (t->seconds == 0 || now < end) {
+            tally one = run_case(t, &cases[i]);
+            total.chosen += one.chosen * cases[i].times;
+            total.best += one.best * cases[i].times;
+            total.done++;
+        }
         bool last = i + 1 == COUNT_OF(cases) || strcmp(cases[i].network, cases[i + 1].network) != 0;
         if (!last) continue;
-        printf("%s: chosen %.1f us, best %.1f us, %.3f\n", cases[i].network, total.chosen, total.best,
-               total.best / total.chosen);
+        print_sums(cases[i].network, &total);
         total = (tally){0};
     }
 }
