@@ -8,6 +8,7 @@
  *                         wave
  *   polished              these after moves of single steps within their slack: to where they merge, fill a wave, or
  *                         shorten the lives of tensors (polish.c)
+ *   narrow                the best of these, with short windows of few steps scheduled exactly (narrow.c)
  *   lean                  where these need more than the budget: steps run while their tensors fit (lean.c)
  *   one by one            in the order of lowering
  * On current GPUs every barrier drains the queue, hence waves; the longest chain of steps is the least number of them.
@@ -217,20 +218,25 @@ static braid_status offer(const scheduler *s, schedule *candidate, uint64_t limi
     return BRAID_OK;
 }
 
+static braid_status schedule_copy(const scheduler *s, const schedule *from, arena *memory, schedule *out,
+                                  braid_error *err) {
+    *out = *from;
+    out->wave = arena_copy(memory, from->wave, ((size_t)s->p->n_steps + 1) * sizeof *out->wave);
+    return out->wave ? BRAID_OK : error_memory(err);
+}
+
 static braid_status polished(const scheduler *s, const schedule *from, bool lean, uint64_t limit, schedule *best,
                              arena *memory, braid_error *err) {
     schedule now;
-    TRY(schedule_new(s->p, memory, &now, err));
-    memcpy(now.wave, from->wave, (size_t)s->p->n_steps * sizeof *now.wave);
-    now.n_waves = from->n_waves;
+    TRY(schedule_copy(s, from, memory, &now, err));
     TRY(schedule_polish(s, &now, lean, err));
     return offer(s, &now, limit, best, memory, err);
 }
 
-/* With slack there is a choice. Memory may grow by a twentieth where time is gained. */
+/* With slack there is a choice. Memory may grow by half where time is gained that is worth it. */
 static braid_status choose(const scheduler *s, const schedule *soon, uint64_t budget, schedule *best, arena *memory,
                            braid_error *err) {
-    uint64_t limit = soon->bytes + soon->bytes / 20;
+    uint64_t limit = soon->bytes + soon->bytes / 2;
     int32_t extra[RELAXED] = {0, 1, soon->n_waves / 8, soon->n_waves / 3};
     if (limit > budget) limit = budget;
     for (int i = 0; i < RELAXED; i++) {
@@ -243,8 +249,11 @@ static braid_status choose(const scheduler *s, const schedule *soon, uint64_t bu
     schedule listed = *best;
     TRY(polished(s, soon, false, limit, best, memory, err));
     TRY(polished(s, soon, true, limit, best, memory, err));
-    if (listed.wave == soon->wave) return BRAID_OK;
-    return polished(s, &listed, false, limit, best, memory, err);
+    if (listed.wave != soon->wave) TRY(polished(s, &listed, false, limit, best, memory, err));
+    schedule now;
+    TRY(schedule_copy(s, best, memory, &now, err));
+    TRY(schedule_narrow(s, &now, err));
+    return offer(s, &now, limit, best, memory, err);
 }
 
 /* Narrower and narrower, until the budget is kept. */

@@ -50,6 +50,8 @@ braid_status schedule_make(const plan *, const links *, const costs *, uint64_t 
                            braid_error *err);
 /* polish.c. lean: no tensor may live longer for it. */
 braid_status schedule_polish(const scheduler *, schedule *, bool lean, braid_error *err);
+/* narrow.c; now->time is known. Leaves no gap between waves where there was none. */
+braid_status schedule_narrow(const scheduler *, schedule *now, braid_error *err);
 /* lean.c: at most `limit` bytes of the arena alive where that can be. */
 braid_status schedule_lean(const scheduler *, uint64_t limit, schedule *, braid_error *err);
 

@@ -4,7 +4,8 @@
  *     plan_models MODEL ...     (settings.h)
  *
  * For a GPU and a software device, one lane and 64, with the least memory and without a budget: the plan is proven by
- * the verifier; without a budget its arena stays within a twentieth of the lower bound. Nodes without a kernel leave
+ * the verifier; without a budget its arena stays within a twentieth of the lower bound, and the time of its narrow parts,
+ * by the cost model, within 5 % of the best there is (optimum.h). Nodes without a kernel leave
  * the graph. A line for each.
  */
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "onnx/onnx.h"
 #include "pass/copy.h"
 #include "plan/plan.h"
+#include "../optimum.h"
 #include "settings.h"
 
 static const device_traits devices[] = {{.float64 = true,
@@ -116,6 +118,16 @@ static bool plan_file(const char *name, graph *g, arena *memory, plan_options op
            options.device->software ? "cpu" : "gpu", options.lanes, options.memory_budget ? " lean" : "", p->n_steps,
            p->n_waves, p->n_dispatches, p->time_ns / 1e3, (double)p->arena_bytes / 1024,
            p->arena_bound ? (double)p->arena_bytes / (double)p->arena_bound : 1);
+    if (!options.memory_budget) {
+        optimum best = optimum_find(p);
+        printf("    time %.1f us: %.4f of the bound; %d of %d parts, %.1f us, are narrow: %.4f of the optimum\n",
+               best.time / 1e3, best.time / best.bound, best.solved, best.parts, best.narrow / 1e3,
+               best.solved ? best.narrow / best.exact : 1);
+        if (best.narrow > best.exact * 1.05) {
+            fprintf(stderr, "%s: the schedule takes too long\n", name);
+            return false;
+        }
+    }
     bool near = options.memory_budget || p->arena_bytes <= p->arena_bound + p->arena_bound / 20;
     if (!near) fprintf(stderr, "%s: the arena is too large\n", name);
     return near;

@@ -96,6 +96,21 @@ static int32_t grown(build *b, int32_t x, int n) {
     return add(b, "Relu", IN(all));
 }
 
+/* Blocks of unlike branches, three or four abreast. */
+static int32_t narrow(build *b, int32_t x, int n) {
+    static const char *const kinds[] = {"Softmax", "LogSoftmax", "LpNormalization"};
+    for (int i = 0; i < n;) {
+        int32_t all = x;
+        for (uint32_t branches = 3 + draw(b, 2); branches; branches--, i++) {
+            int32_t y = x;
+            for (uint32_t length = 1 + draw(b, 4); length; length--, i++) y = add(b, kinds[draw(b, 3)], IN(y));
+            all = add(b, "Add", IN(all, y));
+        }
+        x = all;
+    }
+    return x;
+}
+
 static int32_t chains(build *b, int32_t x, int n) {
     int32_t ends[64];
     for (int c = 0; c < 64; c++) {
@@ -173,7 +188,8 @@ static const struct {
     const char *name;
     int32_t (*make)(build *, int32_t, int);
 } shapes[] = {{"chain", chain},   {"views", views}, {"wide", wide},     {"crossed", crossed},
-              {"nested", nested}, {"grown", grown}, {"chains", chains}, {"random", random_dag}};
+              {"nested", nested}, {"grown", grown}, {"chains", chains}, {"random", random_dag},
+              {"narrow", narrow}};
 
 static void ten_thousand(void **state) {
     (void)state;
