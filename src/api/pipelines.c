@@ -46,7 +46,8 @@ static void report(const braid_session *s, const braid_pipeline_time *t) {
     log_line(&s->log, t->create_ns >= SLOW_NS ? BRAID_LOG_INFO : BRAID_LOG_DEBUG,
              "pipeline %s%s%s for '%s': %.1f ms, busy %.1f ms, %llu bytes of SPIR-V%s%s%s", t->kernel,
              *t->variant ? " " : "", t->variant, t->node, (double)t->create_ns / 1e6, (double)t->busy_ns / 1e6,
-             (unsigned long long)t->module_bytes, t->cached ? ", from the cache" : "", *t->figures ? ": " : "", t->figures);
+             (unsigned long long)t->module_bytes, t->cached ? ", from the cache" : "", *t->figures ? ": " : "",
+             t->figures);
 }
 
 static braid_status note(braid_session *s, uint32_t handle, const node *n, braid_error *err) {

@@ -1,6 +1,6 @@
 /*
- * figures.c: what the driver tells of a pipeline's code, by VK_KHR_pipeline_executable_properties. Names and units are the
- * driver's.
+ * figures.c: what the driver tells of a pipeline's code, by VK_KHR_pipeline_executable_properties. Names and units are
+ * the driver's.
  */
 #include "gpu/inside.h"
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { SLOW_NS = 250000000 };
 enum { SAVE_AT = 8 }; /* so many new pipelines are worth a file at once; fewer wait for the end */
 
 const gpu_shader *gpu_shader_find(const char *name) {
@@ -264,6 +265,7 @@ static void cache_save(gpu *g) {
     size_t bytes = 0;
     if (!g->unsaved || !g->cache_path[0] || !g->cache || atomic_load(&g->lost)) return;
     g->unsaved = 0;
+    uint64_t start = clock_ns();
     if (g->vk->GetPipelineCacheData(g->handle, g->cache, &bytes, NULL) < 0 || bytes == 0) return;
     void *data = mem_alloc(bytes);
     if (data && g->vk->GetPipelineCacheData(g->handle, g->cache, &bytes, data) == VK_SUCCESS) {
@@ -272,6 +274,9 @@ static void cache_save(gpu *g) {
             g->saved_hash = hash;
     }
     mem_free(data);
+    uint64_t ns = clock_ns() - start;
+    log_line(g->log, ns >= SLOW_NS ? BRAID_LOG_INFO : BRAID_LOG_DEBUG, "pipeline cache of %zu bytes kept in %.1f ms", bytes,
+             (double)ns / 1e6);
 }
 
 static void identify(gpu *g) {
