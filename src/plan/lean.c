@@ -88,7 +88,7 @@ static void choose_step(lean *r, int32_t i) {
     r->ready[i].step = -1;
 }
 
-static void release(lean *r, int32_t id) {
+static void list_ready(lean *r, int32_t id) {
     const links *after = &r->s->after;
     r->joins[0] = id;
     for (int32_t n = 1; n > 0;) {
@@ -118,7 +118,7 @@ static void end_wave(lean *r, int32_t wave) {
             int32_t root = arena_root(p, &p->steps[id]->operands[k]);
             if (root >= 0 && --r->left[root] == 0) r->alive -= p->storages[root].stride;
         }
-        release(r, id);
+        list_ready(r, id);
     }
     r->n_chosen = 0;
 }

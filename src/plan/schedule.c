@@ -108,7 +108,7 @@ typedef struct lister {
 } lister;
 
 /* What waited for this step alone becomes ready; a join at once lets go of what waits for it. */
-static void release(lister *r, int32_t id) {
+static void push_ready(lister *r, int32_t id) {
     const links *after = &r->s->after;
     r->joins[0] = id;
     for (int32_t n = 1; n > 0;) {
@@ -148,7 +148,7 @@ static void make_wave(lister *r, int32_t wave) {
         take(r, id, wave, &work);
         if (c->alone[id] > length) length = c->alone[id];
     }
-    for (int32_t i = 0; i < r->n_done; i++) release(r, r->done[i]);
+    for (int32_t i = 0; i < r->n_done; i++) push_ready(r, r->done[i]);
 }
 
 /* Schedules into n_waves waves, which must be as many as the longest chain or more. */

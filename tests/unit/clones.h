@@ -189,4 +189,41 @@ static inline graph *clone_graph(arena *memory, const clone_spec *spec, braid_er
     return c.g;
 }
 
+typedef struct clone_disguise {
+    const char *name;
+    clone_spec s;
+    int bundles, most, nodes; /* that are found; copies of the largest; nodes that are not in any */
+} clone_disguise;
+
+static const clone_disguise clone_disguises[] = {
+    {"plain", {.copies = 12}, 1, 12, 0},
+    {"two", {.copies = 2}, 1, 2, 0},
+    {"shuffled", {.copies = 12, .shuffle = true, .seed = 3}, 1, 12, 0},
+    {"duplicated weights", {.copies = 12, .weights = WEIGHTS_DUPLICATED, .shuffle = true}, 1, 12, 0},
+    {"own weights", {.copies = 12, .weights = WEIGHTS_OWN, .shuffle = true}, 1, 12, 0},
+    {"one weight element", {.copies = 12, .weights = WEIGHTS_ONE_ELEMENT}, 1, 12, 0},
+    {"heads on one input", {.copies = 12, .weights = WEIGHTS_OWN, .inputs = INPUTS_SAME}, 1, 12, 0},
+    {"slices", {.copies = 12, .inputs = INPUTS_SLICE, .shuffle = true}, 1, 12, 12},
+    {"split, concat", {.copies = 12, .inputs = INPUTS_SPLIT, .outputs = OUTPUTS_CONCAT}, 1, 12, 2},
+    {"prefix, suffix", {.copies = 12, .inputs = INPUTS_PREFIX, .outputs = OUTPUTS_SUFFIX, .shuffle = true}, 1, 12, 4},
+    {"half altered", {.copies = 12, .alter = true}, 2, 6, 0},
+    {"half altered, shuffled, own weights",
+     {.copies = 12, .weights = WEIGHTS_OWN, .alter = true, .shuffle = true, .seed = 9},
+     2,
+     6,
+     0},
+    {"half altered between common ends",
+     {.copies = 12,
+      .weights = WEIGHTS_DUPLICATED,
+      .inputs = INPUTS_PREFIX,
+      .outputs = OUTPUTS_SUFFIX,
+      .alter = true,
+      .shuffle = true},
+     2,
+     6,
+     4},
+    {"another reader in one copy", {.copies = 12, .tail = true}, 1, 12, 1},
+    {"random body", {.copies = 12, .weights = WEIGHTS_OWN, .body = 40, .shuffle = true, .seed = 5}, 1, 12, 0},
+};
+
 #endif

@@ -119,45 +119,10 @@ static result roll_spec(const clone_spec *s, arena *memory, bool any, const char
 
 /* --------------------------------------------------------------------------------------------------- disguises */
 
-static const struct disguise {
-    const char *name;
-    clone_spec s;
-    int bundles, most, nodes; /* bundles; copies of the largest; nodes that are not in any */
-} disguises[] = {
-    {"plain", {.copies = 12}, 1, 12, 0},
-    {"two", {.copies = 2}, 1, 2, 0},
-    {"shuffled", {.copies = 12, .shuffle = true, .seed = 3}, 1, 12, 0},
-    {"duplicated weights", {.copies = 12, .weights = WEIGHTS_DUPLICATED, .shuffle = true}, 1, 12, 0},
-    {"own weights", {.copies = 12, .weights = WEIGHTS_OWN, .shuffle = true}, 1, 12, 0},
-    {"one weight element", {.copies = 12, .weights = WEIGHTS_ONE_ELEMENT}, 1, 12, 0},
-    {"heads on one input", {.copies = 12, .weights = WEIGHTS_OWN, .inputs = INPUTS_SAME}, 1, 12, 0},
-    {"slices", {.copies = 12, .inputs = INPUTS_SLICE, .shuffle = true}, 1, 12, 12},
-    {"split, concat", {.copies = 12, .inputs = INPUTS_SPLIT, .outputs = OUTPUTS_CONCAT}, 1, 12, 2},
-    {"prefix, suffix", {.copies = 12, .inputs = INPUTS_PREFIX, .outputs = OUTPUTS_SUFFIX, .shuffle = true}, 1, 12, 4},
-    {"half altered", {.copies = 12, .alter = true}, 2, 6, 0},
-    {"half altered, shuffled, own weights",
-     {.copies = 12, .weights = WEIGHTS_OWN, .alter = true, .shuffle = true, .seed = 9},
-     2,
-     6,
-     0},
-    {"half altered between common ends",
-     {.copies = 12,
-      .weights = WEIGHTS_DUPLICATED,
-      .inputs = INPUTS_PREFIX,
-      .outputs = OUTPUTS_SUFFIX,
-      .alter = true,
-      .shuffle = true},
-     2,
-     6,
-     4},
-    {"another reader in one copy", {.copies = 12, .tail = true}, 1, 12, 1},
-    {"random body", {.copies = 12, .weights = WEIGHTS_OWN, .body = 40, .shuffle = true, .seed = 5}, 1, 12, 0},
-};
-
 static void every_disguise(void **state) {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(disguises); i++) {
-        const struct disguise *d = &disguises[i];
+    for (size_t i = 0; i < COUNT_OF(clone_disguises); i++) {
+        const clone_disguise *d = &clone_disguises[i];
         arena *memory = arena_new();
         braid_error err = {0};
         graph *g = clone_graph(memory, &d->s, &err);

@@ -14,15 +14,11 @@
 #include "pass/pass.h"
 #include "plan/plan.h"
 #include "plan_graphs.h"
+#include "plan_made_up.h"
 
 enum { LANES = 3, SEEDS = 24 };
 
-static const device_traits device = {.subgroup = 8,
-                                     .shared_bytes = 32768,
-                                     .max_invocations = 1024,
-                                     .max_groups = 65535,
-                                     .cores = 2,
-                                     .max_buffer = 1u << 30};
+static const device_traits device = PLAN_SMALL;
 
 typedef struct fixture {
     arena *memory;
@@ -31,8 +27,7 @@ typedef struct fixture {
 
 static void encode(plan *p) {
     braid_error err = {0};
-    for (int32_t i = 0; i < p->n_storages; i++)
-        if (p->storages[i].kind == STORAGE_CONST) p->storages[i].offset = 0x100000000u + (uint64_t)i * (1 << 20);
+    plan_place_constants(p);
     if (plan_encode(p, LANES, &err) != BRAID_OK) fail_msg("%s", err.message);
 }
 

@@ -13,15 +13,11 @@
 
 #include "pass/pass.h"
 #include "plan_graphs.h"
+#include "plan_made_up.h"
 
 enum { LANES = 2, UNIT = 4 };
 
-static const device_traits device = {.subgroup = 32,
-                                     .shared_bytes = 49152,
-                                     .max_invocations = 1024,
-                                     .max_groups = 65535,
-                                     .cores = 528,
-                                     .max_buffer = (uint64_t)1 << 32};
+static const device_traits device = PLAN_GPU;
 
 /* ------------------------------------------------------------------------------------------------- symbols */
 
@@ -443,8 +439,7 @@ static plan *make_plan(arena *memory, uint64_t seed, int nodes) {
     plan *p;
     if (plan_new(g, memory, &options, &p, &err) != BRAID_OK) fail_msg("%s", err.message);
     assert_int_equal(p->n_host_nodes, 0);
-    for (int32_t i = 0; i < p->n_storages; i++)
-        if (p->storages[i].kind == STORAGE_CONST) p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
+    plan_place_constants(p);
     if (plan_encode(p, LANES, &err) != BRAID_OK || plan_verify(p, LANES, &err) != BRAID_OK) fail_msg("%s", err.message);
     return p;
 }

@@ -9,11 +9,11 @@
 #include <cmocka.h>
 
 #include "plan/plan.h"
+#include "plan_made_up.h"
 
 enum { LANES = 7 };
 
-static const device_traits device = {.subgroup = 8, .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535,
-                                     .cores = 2, .max_buffer = 1u << 30};
+static const device_traits device = PLAN_SMALL;
 
 /* c, d depend on b alone. Concat writes e straight into g, whose other part d would be each lane's own there. */
 static const char *const source = "graph t(a: float32[32,48], b: float32[32,48]) {\n"
@@ -40,8 +40,7 @@ static void make_plan(fixture *f, bool a, bool b, uint32_t lanes, bool redzone) 
     graph_find_ops(g);
     if (graph_infer(g, &err) != BRAID_OK || plan_new(g, f->memory, &options, &f->p, &err) != BRAID_OK)
         fail_msg("%s", err.message);
-    for (int32_t i = 0; i < f->p->n_storages; i++)
-        if (f->p->storages[i].kind == STORAGE_CONST) f->p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
+    plan_place_constants(f->p);
     assert_int_equal(plan_encode(f->p, lanes, &err), BRAID_OK);
 }
 

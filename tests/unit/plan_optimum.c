@@ -11,13 +11,9 @@
 
 #include "../optimum.h"
 #include "plan_graphs.h"
+#include "plan_made_up.h"
 
-static const device_traits device = {.subgroup = 32,
-                                     .shared_bytes = 49152,
-                                     .max_invocations = 1024,
-                                     .max_groups = 65535,
-                                     .cores = 528,
-                                     .max_buffer = (uint64_t)1 << 32};
+static const device_traits device = PLAN_GPU;
 
 enum { WIDTHS = 3 };
 static const int64_t widths[WIDTHS] = {256, 1024, 2048};

@@ -12,15 +12,11 @@
 
 #include "plan/waves.h"
 #include "plan_graphs.h"
+#include "plan_made_up.h"
 
 enum { GRAPHS = 40, LANES = 3 };
 
-static const device_traits devices[] = {{.subgroup = 32,
-                                         .shared_bytes = 49152,
-                                         .max_invocations = 1024,
-                                         .max_groups = 65535,
-                                         .cores = 528,
-                                         .max_buffer = (uint64_t)1 << 32},
+static const device_traits devices[] = {PLAN_GPU,
                                         {.software = true,
                                          .subgroup = 8,
                                          .shared_bytes = 32768,
@@ -48,8 +44,7 @@ static plan *make_plan(const graph *g, arena *memory, const plan_options *option
     braid_error err = {0};
     plan *p;
     if (plan_new(g, memory, options, &p, &err) != BRAID_OK) fail_msg("%s", err.message);
-    for (int32_t i = 0; i < p->n_storages; i++)
-        if (p->storages[i].kind == STORAGE_CONST) p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
+    plan_place_constants(p);
     if (plan_encode(p, LANES, &err) != BRAID_OK || plan_verify(p, LANES, &err) != BRAID_OK) fail_msg("%s", err.message);
     return p;
 }

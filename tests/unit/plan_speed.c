@@ -13,13 +13,9 @@
 
 #include "plan/plan.h"
 #include "timing.h"
+#include "plan_made_up.h"
 
-static const device_traits device = {.subgroup = 32,
-                                     .shared_bytes = 49152,
-                                     .max_invocations = 1024,
-                                     .max_groups = 65535,
-                                     .cores = 528,
-                                     .max_buffer = (uint64_t)1 << 32};
+static const device_traits device = PLAN_GPU;
 
 typedef struct build {
     graph *g;
@@ -168,8 +164,7 @@ static void measure(const char *name, int32_t (*make)(build *, int32_t, int), in
     if (plan_new(g, memory, &options, &p, &err) != BRAID_OK) fail_msg("%s: %s", name, err.message);
     double planning = timing_seconds(start);
     assert_int_equal(p->n_host_nodes, 0);
-    for (int32_t i = 0; i < p->n_storages; i++)
-        if (p->storages[i].kind == STORAGE_CONST) p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
+    plan_place_constants(p);
     start = clock();
     if (plan_encode(p, 1, &err) != BRAID_OK || plan_verify(p, 1, &err) != BRAID_OK)
         fail_msg("%s: %s", name, err.message);

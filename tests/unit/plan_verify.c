@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "plan/plan.h"
+#include "plan_made_up.h"
 
-static const device_traits device = {.subgroup = 8, .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535,
-                                     .cores = 2, .max_buffer = 1u << 30};
+static const device_traits device = PLAN_SMALL;
 
 /* Chains of transposes that share their start: storage is reused, waves hold several steps; d and f are written straight
    into their Concat g, where a read shifted by a part is still inside the same storage. */
@@ -42,8 +42,7 @@ static void make_plan(fixture *f, const plan_options *options, uint32_t lanes) {
     if (graph_infer(g, &err) != BRAID_OK || plan_new(g, f->memory, options, &f->p, &err) != BRAID_OK)
         fail_msg("%s", err.message);
     assert_int_equal(f->p->n_host_nodes, 0);
-    for (int32_t i = 0; i < f->p->n_storages; i++)
-        if (f->p->storages[i].kind == STORAGE_CONST) f->p->storages[i].offset = 0x100000000u + (uint64_t)i * 65536;
+    plan_place_constants(f->p);
     assert_int_equal(plan_encode(f->p, lanes, &err), BRAID_OK);
 }
 
