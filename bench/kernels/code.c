@@ -18,7 +18,7 @@
 #include "pass/pass.h"
 #include "plan/plan.h"
 
-enum { MOST = 1024 };
+enum { MOST = 1024, FILES = 256 };
 
 typedef struct pipeline {
     const step *s;
@@ -33,12 +33,22 @@ typedef struct bench {
     const char *kernels, *folder;
     pipeline list[MOST];
     size_t n;
+    file *files[FILES]; /* constants are read from them when they are planned */
+    size_t n_files;
 } bench;
 
 static void must(braid_status status, const char *what, const braid_error *err) {
     if (status == BRAID_OK) return;
     fprintf(stderr, "bench_code: %s: %s\n", what, err->message);
     exit(4);
+}
+
+static void keep(bench *b, file *f) {
+    if (b->n_files == FILES) {
+        fprintf(stderr, "bench_code: more than %d files\n", FILES);
+        exit(4);
+    }
+    b->files[b->n_files++] = f;
 }
 
 static graph *load(bench *b, const char *path) {
@@ -50,6 +60,8 @@ static graph *load(bench *b, const char *path) {
     size_t n_files = 0;
     must(file_open(path, &bytes, &err), path, &err);
     must(onnx_read(bytes, &(onnx_options){0}, b->memory, &m, &files, &n_files, &err), path, &err);
+    keep(b, bytes);
+    for (size_t i = 0; i < n_files; i++) keep(b, files[i]);
     graph *g = m->g;
     for (int32_t i = 0; i < g->n_inputs; i++) {
         tensor_type *t = &g->values[g->inputs[i]]->type;
@@ -58,7 +70,7 @@ static graph *load(bench *b, const char *path) {
     }
     must(graph_infer(g, &err), path, &err);
     for (size_t i = 0; i < COUNT_OF(names); i++) must(pass_run(names[i], g, b->memory, &options, &g, &err), path, &err);
-    return g; /* files stay open: constants are read from them when they are planned */
+    return g;
 }
 
 static bool same(const step *a, const step *b) {
@@ -139,6 +151,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     for (size_t i = 0; i < b.n; i++) print(&b, i);
+    for (size_t i = 0; i < b.n_files; i++) file_unref(b.files[i]);
     arena_free(b.memory);
     return 0;
 }
