@@ -101,7 +101,7 @@ static double difference(const braid_tensor *lane, uint32_t lanes, const braid_t
 }
 
 static double worst_difference(const bench_work *lanes, const bench_work *batch) {
-    double worst = -1;
+    double worst = lanes->n_out == batch->n_out ? -1 : INFINITY;
     for (size_t i = 0; i < lanes->n_out && i < batch->n_out; i++)
         worst = fmax(worst, difference(&lanes->out[i], lanes->lanes, &batch->out[i]));
     return worst;
@@ -117,7 +117,9 @@ static braid_status measure_batch(bench_batch *b, const bench_work *lanes, bench
     TRY(engine_outputs(&b->e, &b->options, &w->out, &w->n_out, err));
     TRY(bench_measure(&b->options, w, lanes->lanes, &row->batch, err));
     row->differs = worst_difference(lanes, w);
-    if (row->differs > NOTABLE)
+    if (isinf(row->differs))
+        cli_note(&b->options, "%u lanes: the outputs of %s are no batch of the model's", lanes->lanes, b->options.model);
+    else if (row->differs > NOTABLE)
         cli_note(&b->options, "%u lanes: the batch of %s gives other values (by %.3g of the largest)", lanes->lanes,
                  b->options.model, row->differs);
     return BRAID_OK;

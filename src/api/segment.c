@@ -103,11 +103,13 @@ static braid_status check_budget(braid_session *s, const segment *seg, uint64_t 
     if (needed <= s->memory_budget) return BRAID_OK;
     if (seg->bucket > 1) s->fit = lanes_that_fit(seg, needed, s->memory_budget);
     s->limit = LIMIT_BUDGET;
+    bool large = needed >> 24; /* small plans are told in KiB; what is needed is rounded up */
+    unsigned long long unit = large ? 1 << 20 : 1 << 10, up = unit - 1;
     return error_set(err, BRAID_DEVICE_MEMORY,
-                     "the plan needs %llu MiB (arena %llu, constants %llu, inputs and outputs %llu), the budget is %llu MiB",
-                     (unsigned long long)(needed >> 20), (unsigned long long)(p->arena_bytes * seg->bucket >> 20),
-                     (unsigned long long)(p->const_bytes >> 20), (unsigned long long)(io_bytes >> 20),
-                     (unsigned long long)(s->memory_budget >> 20));
+                     "the plan needs %llu %s (arena %llu, constants %llu, inputs and outputs %llu), the budget is %llu %s",
+                     (needed + up) / unit, large ? "MiB" : "KiB", (p->arena_bytes * seg->bucket + up) / unit,
+                     (p->const_bytes + up) / unit, (io_bytes + up) / unit, s->memory_budget / unit,
+                     large ? "MiB" : "KiB");
 }
 
 /* All that the host writes before a run. */

@@ -308,7 +308,10 @@ static braid_status find_output(const braid_session *s, const braid_tensor *t, s
         *out = i;
         return BRAID_OK;
     }
-    return error_set(err, BRAID_ARGUMENT, "the session has no output '%s'", t->name ? t->name : "?");
+    if (!t->name)
+        return error_set(err, BRAID_ARGUMENT, "output tensor %zu has no name, and the session has %d outputs", k,
+                         (int)s->base->n_outputs);
+    return error_set(err, BRAID_ARGUMENT, "the session has no output '%s'", t->name);
 }
 
 /* One block: the pointers, then the characters. */
@@ -341,7 +344,8 @@ static braid_status make_room(const braid_session *s, braid_tensor *to, size_t n
         if (stride < needed)
             return error_set(err, BRAID_ARGUMENT, "output '%s': lane stride %zu, a lane has %zu bytes", to->name, stride, needed);
         if (s->lanes > 1) TRY(check_stride("output", to->name, stride, to->type, err));
-        if (!size_mul(stride, s->lanes - 1, &whole) || !size_add(whole, needed, &whole)) return error_memory(err);
+        if (!size_mul(stride, s->lanes - 1, &whole) || !size_add(whole, needed, &whole))
+            return error_set(err, BRAID_LIMIT, "output '%s': too large", to->name);
     }
     if (!to->data) {
         if (!(to->data = mem_alloc(whole ? whole : 1))) return error_memory(err);

@@ -118,6 +118,18 @@ static void output_strides(void **state) {
     expect(LANES, BRAID_SHAPE, "output 'y': the buffer has 95 bytes, 96 are needed");
     out[1].lane_stride = 1 << 20;
     expect(LANES, BRAID_SHAPE, "output 'z': the buffer has 288 bytes, 3145736 are needed");
+    out[1].lane_stride = SIZE_MAX - 3;
+    expect(LANES, BRAID_LIMIT, "output 'z': too large");
+}
+
+static void outputs_without_names(void **state) {
+    (void)state;
+    braid_error err = {0};
+    braid_tensor more[4] = {{0}};
+    good();
+    assert_int_equal(braid_session_run(session, LANES, in, 3, more, 4, &err), BRAID_ARGUMENT);
+    assert_string_equal(err.message, "output tensor 3 has no name, and the session has 3 outputs");
+    for (int i = 0; i < 4; i++) assert_null(more[i].data);
 }
 
 static void output_overlaps(void **state) {
@@ -221,9 +233,9 @@ static int close_session(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lane_counts),    cmocka_unit_test(input_strides),   cmocka_unit_test(shapes),
-        cmocka_unit_test(output_strides), cmocka_unit_test(output_overlaps), cmocka_unit_test(interleaved),
-        cmocka_unit_test(lists),          cmocka_unit_test(unlike_results),
+        cmocka_unit_test(lane_counts),           cmocka_unit_test(input_strides),   cmocka_unit_test(shapes),
+        cmocka_unit_test(output_strides),        cmocka_unit_test(output_overlaps), cmocka_unit_test(interleaved),
+        cmocka_unit_test(outputs_without_names), cmocka_unit_test(lists),           cmocka_unit_test(unlike_results),
     };
     return cmocka_run_group_tests(tests, open_session, close_session);
 }
