@@ -196,6 +196,7 @@ typedef struct compile {
     split parts;
     bool *to_host; /* value must reach the host */
     bool *crosses; /* value is used outside the segment that makes it */
+    bool *on_device; /* value is in device memory when a later segment reads it */
     bool baked;
     braid_error *err;
 } compile;
@@ -208,7 +209,8 @@ static braid_status mark_crossings(compile *c) {
     const graph *g = c->st->g;
     c->to_host = arena_array(c->st->memory, (size_t)g->n_values + 1, sizeof *c->to_host);
     c->crosses = arena_array(c->st->memory, (size_t)g->n_values + 1, sizeof *c->crosses);
-    if (!c->to_host || !c->crosses) return error_memory(c->err);
+    c->on_device = arena_array(c->st->memory, (size_t)g->n_values + 1, sizeof *c->on_device);
+    if (!c->to_host || !c->crosses || !c->on_device) return error_memory(c->err);
     for (int32_t i = 0; i < g->n_outputs; i++) c->to_host[g->outputs[i]] = c->crosses[g->outputs[i]] = true;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         for (int k = 0; k < g->nodes[i]->n_in; k++) {
@@ -252,9 +254,12 @@ static braid_status host_segment(compile *c, segment *seg, const bool *take) {
     return BRAID_OK;
 }
 
-static bool made_on_device(const compile *c, int32_t v) {
-    const value *x = c->st->g->values[v];
-    return x->kind == VALUE_NODE && c->parts.kind[x->producer] == NODE_DEVICE;
+/* A view of what the host gave lies where the host put it, though a device segment exports it; so does a constant. */
+static void note_places(const compile *c, const segment *seg) {
+    for (int32_t i = 0; i < seg->g->n_outputs; i++) {
+        int32_t k = seg->export_of[i];
+        c->on_device[seg->output_of[i]] = k >= 0 || (k != INT32_MIN && !seg->input_uploaded[-1 - k]);
+    }
 }
 
 static braid_status device_segment(compile *c, segment *seg, const bool *take) {
@@ -270,12 +275,14 @@ static braid_status device_segment(compile *c, segment *seg, const bool *take) {
     if (!seg->input_uploaded || !seg->input_varies || !seg->input_joinable || !seg->output_wanted)
         return error_memory(c->err);
     for (int32_t i = 0; i < x.n_in; i++) {
-        seg->input_uploaded[i] = !made_on_device(c, x.input_of[i]);
+        seg->input_uploaded[i] = !c->on_device[x.input_of[i]];
         seg->input_varies[i] = c->st->varies[x.input_of[i]];
         seg->input_joinable[i] = seg->input_uploaded[i] && !c->baked; /* a later stage gets values from the device too */
     }
     for (int32_t i = 0; i < x.n_out; i++) seg->output_wanted[i] = c->to_host[x.output_of[i]];
-    return segment_compile(c->s, c->st, seg, c->err);
+    TRY(segment_compile(c->s, c->st, seg, c->err));
+    note_places(c, seg);
+    return BRAID_OK;
 }
 
 /* Which static nodes have no kernel: found by lowering them all once. */

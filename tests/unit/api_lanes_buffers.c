@@ -13,6 +13,9 @@ static const char *const graphs[] = {
     "graph t(a: float32[3,4], b: float32[4]) { n: int64[2] = constant {1, 2} p, q = Split(a, n) {axis = 0} } -> p, q",
     "graph t(a: float32[3,4], b: float32[4]) {\n"
     "  s: int64[2] = constant {2, 2} h = Reshape(b, s) d = Det(h) y = Mul(a, d) } -> y, d",
+    /* views of inputs that are read on both sides of a host step */
+    "graph t(a: float32[3,4], b: float32[4]) { s: int64[2] = constant {2, 2} n: int64[2] = constant {1, 2}\n"
+    "  h = Reshape(b, s) d = Det(h) y = Add(h, d) p, q = Split(a, n) {axis = 0} z = Mul(q, d) } -> y, z",
     "graph t(a: float32[3,4], b: float32[4]) { c = Abs(b) n = NonZero(c) m = Shape(n) y = Exp(a) } -> m, y",
 };
 
@@ -185,6 +188,28 @@ static void many_bytes(void **state) {
     braid_model_free(model);
 }
 
+/* Each graph on the device is what it is on the host. */
+static void equal_to_the_host(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(graphs); i++) {
+        problem p[2];
+        braid_tensor out[2][2] = {{{0}}};
+        for (int host = 0; host < 2; host++) {
+            problem_new(&p[host], graphs[i], host);
+            run(&p[host], LANES, p[host].dense, out[host]);
+        }
+        for (size_t k = 0; k < p[0].n_out; k++) {
+            assert_int_equal(out[0][k].bytes, out[1][k].bytes);
+            if (i + 1 < COUNT_OF(graphs) || k == 0) /* the last has an Exp */
+                assert_memory_equal(out[0][k].data, out[1][k].data, out[0][k].bytes);
+        }
+        for (int host = 0; host < 2; host++) {
+            for (size_t k = 0; k < p[host].n_out; k++) braid_tensor_free(&out[host][k]);
+            problem_free(&p[host]);
+        }
+    }
+}
+
 /* y is made from x, p and q are views of it; all go to where x is. */
 static void into_the_inputs(void **state) {
     (void)state;
@@ -256,8 +281,9 @@ static void allocations(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equal_to_strides), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(many_bytes), cmocka_unit_test(into_the_inputs),
-                                       cmocka_unit_test(allocations)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_to_strides), cmocka_unit_test(equal_to_the_host), cmocka_unit_test(refusals),
+        cmocka_unit_test(many_bytes),       cmocka_unit_test(into_the_inputs),   cmocka_unit_test(allocations),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
