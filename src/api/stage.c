@@ -510,7 +510,7 @@ static braid_status reroll(const braid_session *s, stage *st, const pass_options
 }
 
 static braid_status stage_build(braid_session *s, stage *st, const graph *g, bool baked, braid_error *err) {
-    pass_options options = {.report = &st->packs, .reroll_any = s->test.reroll_any};
+    pass_options options = {.report = &st->packs, .device = s->traits, .reroll_any = s->test.reroll_any};
     uint64_t start = clock_ns();
     st->packs.memory = st->memory;
     TRY(specialise(g, st->key_types, st->key_values, st->memory, &st->g, err));

@@ -18,12 +18,22 @@ typedef struct device_traits {
     uint32_t max_groups;      /* smallest of the x, y, z limits */
     uint32_t cores;           /* workgroups that run at once, estimated */
     uint64_t max_buffer;      /* bytes */
-    /* Measured figures for the planner's cost model (plan/cost.c), 0: unknown. They choose schedules, nothing else. */
+    /* Measured figures for the planner's cost model (plan/cost.c), 0: unknown. They choose schedules and what is
+       re-rolled, never what is computed. */
     uint32_t barrier_ns;  /* what a barrier between waves takes */
     uint32_t dispatch_ns; /* what each dispatch of a wave adds */
     uint32_t bandwidth;   /* GB/s, read and written together */
     uint32_t flop_rate;   /* GFLOP/s, float32 */
     bool fold_always;     /* for tests: problems are folded wherever that is possible */
 } device_traits;
+
+/* The same figures with defaults for what was not measured: one set for all that weighs costs. ns; bytes and operations
+   per ns. NULL: a GPU of which nothing is known. */
+typedef struct device_figures {
+    double barrier, dispatch; /* of a wave; of each dispatch in it */
+    double bandwidth, rate;
+    double least;             /* what the smallest kernel takes */
+} device_figures;
+device_figures device_figures_of(const device_traits *);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct pass_options {
     size_t n_outputs;
     uint64_t fold_budget;  /* bytes of folded constants, default max(64 MiB, model size) */
     bool no_fuse;
+    const device_traits *device; /* reroll: whose costs are weighed; NULL: any GPU's */
     bool reroll_any;       /* reroll: also what does not pay (tests) */
     reroll_report *report; /* reroll: filled in; NULL: not wanted */
 } pass_options;

@@ -64,6 +64,8 @@ static void report_bundle(const reroller *r, int32_t b) {
 braid_status pass_reroll(const graph *g, arena *memory, const pass_options *o, graph **out, braid_error *err) {
     reroller r = {.g = g, .memory = arena_new(), .report = o ? o->report : NULL, .any = o && o->reroll_any, .err = err};
     if (!r.memory) return error_memory(err);
+    /* A CPU's dispatches are dear because threads are woken, which what re-rolling saves has no part in. */
+    r.figures = device_figures_of(o && o->device && !o->device->software ? o->device : NULL);
     r.pack_of = arena_array(r.memory, (size_t)g->n_nodes + 1, sizeof *r.pack_of);
     r.column_of = arena_array(r.memory, (size_t)g->n_nodes + 1, sizeof *r.column_of);
     braid_status status = r.pack_of && r.column_of ? BRAID_OK : error_memory(err);

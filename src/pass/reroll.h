@@ -29,6 +29,7 @@ typedef struct reroller {
     arena *memory;
     reroll_report *report; /* NULL: nobody asks */
     bool any;              /* also what does not pay */
+    device_figures figures;
     braid_error *err;
     uint64_t *own;           /* node: hash of what members must share; 0: never rolled */
     uint64_t *colour, *far;  /* node: own and its surroundings', to a small and to a larger radius */

@@ -6,7 +6,7 @@
  * with a1 -> b1 and b2 -> a2 the packs {a1, a2} and {b1, b2} are made of independent nodes and depend on each other.
  * From each cycle the pack whose members lie most unequally deep is dropped, again and again; after a few rounds all of
  * unequal depth are. What is left is acyclic: an edge leads to a greater depth.
- * Paying: rows and planning saved against bytes copied because operands are gathered.
+ * Paying: dispatches saved against bytes copied because operands are gathered.
  */
 #include "pass/reroll.h"
 
@@ -289,28 +289,24 @@ static bool shares_weights(const reroller *r, const pack *k) {
 }
 
 /*
- * In picoseconds. Single steps that are alike are rows of one dispatch anyway: what is saved is their planning and
- * rows, and much more where the copies can be folded into one product. Against that stand waves of copies, a barrier
- * and bytes at 2 TB/s, and what it is worth to leave a graph as it is.
+ * In ns, by the figures that the planner goes by. Single steps may or may not meet in a dispatch: each copy saves one at
+ * most; of elementwise nodes, most of which become a part of another step, a third is counted. Products that share their
+ * weights are folded into one: each copy saves a small kernel's time. Against that stand waves of copies (a barrier and a
+ * dispatch), bytes that are read and written once more, and half a wave for what a border may cost that is not known here.
  */
-enum {
-    STEP_PS = 200000,
-    FUSED_PS = 40000,
-    SHARED_PS = 500000,
-    START_PS = 1200000,
-    WAVE_PS = 2200000,
-    BYTES_PER_NS = 2000
-};
-
-static uint64_t saving(const reroller *r, const pack *k) {
+static double saving(const reroller *r, const pack *k) {
+    const device_figures *f = &r->figures;
     if (is_view(r, k)) return 0;
-    uint64_t each = is_elementwise(r, k->members[0]) ? FUSED_PS : shares_weights(r, k) ? SHARED_PS : STEP_PS;
-    return (uint64_t)(columns_of(r, k) - 1) * each;
+    double each = is_elementwise(r, k->members[0]) ? f->dispatch / 3
+                  : shares_weights(r, k)           ? f->least
+                                                   : f->dispatch;
+    return (columns_of(r, k) - 1) * each;
 }
 
-static uint64_t spending(const reroller *r, int32_t b) {
+static double spending(const reroller *r, int32_t b) {
     const bundle *k = &r->bundles[b];
     uint64_t in = 0, out = 0, waves = 0;
+    double wave = r->figures.barrier + r->figures.dispatch;
     for (int32_t p = k->first; p < k->end; p++) {
         const pack *q = &r->packs[p];
         if (q->bundle != b) continue;
@@ -321,12 +317,12 @@ static uint64_t spending(const reroller *r, int32_t b) {
         waves += parts_fusion(r, q);
     }
     waves += (in > 0 ? 1u : 0u) + (out > 0 ? 1u : 0u);
-    return START_PS + (in + out) * 1000 / BYTES_PER_NS + waves * WAVE_PS;
+    return wave / 2 + 2 * (double)(in + out) / r->figures.bandwidth + (double)waves * wave;
 }
 
 static void drop_unpaid(reroller *r, int32_t b) {
     bundle *k = &r->bundles[b];
-    uint64_t saved = 0;
+    double saved = 0;
     if (k->n_packs == 0) return;
     for (int32_t p = k->first; p < k->end; p++)
         if (r->packs[p].bundle == b) saved += saving(r, &r->packs[p]);

@@ -7,32 +7,22 @@
  */
 #include "plan/waves.h"
 
-/* Measured on an H200, and on lavapipe with two cores. */
-static const struct {
-    double barrier, dispatch, bandwidth, rate, least;
-} defaults[2] = {{2000, 160, 4300, 30000, 500}, {8000, 8000, 8, 6, 500}};
-
-static double figure(uint32_t measured, double otherwise) {
-    return measured ? (double)measured : otherwise;
-}
-
 braid_status costs_make(const plan *p, arena *memory, costs *out, braid_error *err) {
     const device_traits *d = p->device;
-    int kind = d->software;
-    double bandwidth = figure(d->bandwidth, defaults[kind].bandwidth), rate = figure(d->flop_rate, defaults[kind].rate);
+    device_figures f = device_figures_of(d);
     double cores = d->cores ? d->cores : 1;
-    *out = (costs){.barrier = figure(d->barrier_ns, defaults[kind].barrier),
-                   .dispatch = figure(d->dispatch_ns, defaults[kind].dispatch),
+    *out = (costs){.barrier = f.barrier,
+                   .dispatch = f.dispatch,
                    .alone = arena_array(memory, (size_t)p->n_steps + 1, sizeof *out->alone),
                    .work = arena_array(memory, (size_t)p->n_steps + 1, sizeof *out->work)};
     if (!out->alone || !out->work) return error_memory(err);
     for (int32_t i = 0; i < p->n_steps; i++) {
         const step *s = p->steps[i];
-        double problems = (double)s->copies * (s->once ? 1 : p->lanes), one = (double)s->bytes / bandwidth;
-        if ((double)s->flops / rate > one) one = (double)s->flops / rate;
+        double problems = (double)s->copies * (s->once ? 1 : p->lanes), one = (double)s->bytes / f.bandwidth;
+        if ((double)s->flops / f.rate > one) one = (double)s->flops / f.rate;
         double groups = (double)s->tiles * (s->folded ? 1 : problems);
         out->work[i] = one * problems;
-        out->alone[i] = defaults[kind].least + (groups < cores ? out->work[i] * cores / groups : out->work[i]);
+        out->alone[i] = f.least + (groups < cores ? out->work[i] * cores / groups : out->work[i]);
     }
     return BRAID_OK;
 }

@@ -140,6 +140,30 @@ static void every_disguise(void **state) {
     }
 }
 
+static int32_t bundles_on(const clone_spec *s, const device_traits *device) {
+    arena *memory = arena_new();
+    braid_error err = {0};
+    reroll_report report = {.memory = memory};
+    graph *g = clone_graph(memory, s, &err), *rolled;
+    pass_options options = {.report = &report, .device = device};
+    if (!g || pass_run("reroll", g, memory, &options, &rolled, &err) != BRAID_OK) fail_msg("%s", err.message);
+    int32_t n = report.n_bundles;
+    if (n == 0 && report.n_notes == 0) fail_msg("left apart without a word");
+    arena_free(memory);
+    return n;
+}
+
+/* What pays is a matter of the device's figures. A CPU counts as any GPU. */
+static void devices(void **state) {
+    (void)state;
+    clone_spec few = {.copies = 3, .weights = WEIGHTS_OWN, .inputs = INPUTS_SLICE, .outputs = OUTPUTS_SUFFIX};
+    assert_int_equal(bundles_on(&few, NULL), 1);
+    assert_int_equal(bundles_on(&few, &(device_traits){0}), 1);
+    assert_int_equal(bundles_on(&few, &(device_traits){.barrier_ns = 20000}), 0);
+    assert_int_equal(bundles_on(&few, &(device_traits){.barrier_ns = 20000, .dispatch_ns = 20000}), 1);
+    assert_int_equal(bundles_on(&few, &(device_traits){.software = true, .barrier_ns = 20000}), 1);
+}
+
 /* Nothing that stands in each copy is lost where copies differ in depth. */
 static void uneven_copies(void **state) {
     (void)state;
@@ -429,7 +453,8 @@ static void speed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_disguise),   cmocka_unit_test(uneven_copies), cmocka_unit_test(random_clones),
+        cmocka_unit_test(every_disguise),   cmocka_unit_test(devices),
+        cmocka_unit_test(uneven_copies),    cmocka_unit_test(random_clones),
         cmocka_unit_test(many_equal_nodes), cmocka_unit_test(deep_chains),   cmocka_unit_test(trees),
         cmocka_unit_test(random_dag),       cmocka_unit_test(cycles),        cmocka_unit_test(private_differences),
         cmocka_unit_test(random_operators), cmocka_unit_test(speed),         cmocka_unit_test(faults_are_noticed),
