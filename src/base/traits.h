@@ -24,6 +24,7 @@ typedef struct device_traits {
     uint32_t dispatch_ns; /* what each dispatch of a wave adds */
     uint32_t bandwidth;   /* GB/s, read and written together */
     uint32_t flop_rate;   /* GFLOP/s, float32 */
+    uint32_t resident;    /* dispatches that run at once; not probed */
     bool fold_always;     /* for tests: problems are folded wherever that is possible */
 } device_traits;
 
@@ -33,6 +34,7 @@ typedef struct device_figures {
     double barrier, dispatch; /* of a wave; of each dispatch in it */
     double bandwidth, rate;
     double least;             /* what the smallest kernel takes */
+    double resident;          /* dispatches at once */
 } device_figures;
 device_figures device_figures_of(const device_traits *);
 

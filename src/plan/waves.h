@@ -21,6 +21,7 @@ typedef struct links {
 typedef struct costs {
     double *alone, *work; /* of each step */
     double barrier, dispatch;
+    double resident; /* dispatches that run at once */
 } costs;
 
 typedef struct schedule {
