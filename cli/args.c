@@ -69,7 +69,7 @@ static const row rows[] = {
      "model's first dimension is 1, or one more axis in front; N may be fixed or a symbol"},
     {"lanes", 'n', "N", INFO | PROFILE | GRAPH, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3; bench: and half of --seconds)"},
-    {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: as many as fit --seconds)"},
+    {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: bench: as many as fit --seconds; profile: 1)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
     {"trace", 0, "FILE", PROFILE, TEXT, AT(trace), "write a Chrome trace"},
     {"pipelines", 0, NULL, PROFILE, FLAG, AT(pipelines),

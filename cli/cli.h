@@ -6,7 +6,7 @@
  *     input.c  NAME=FILE, literals, random  engine.c  options -> device, model, session
  *     lanes.c  several lanes in one run        bench_*.c  the parts of bench, bench.h
  *     pipelines.c  what making pipelines took
- *     graph_draw.c svg.c  pictures of plans, graph.h
+ *     graph_draw.c svg.c  pictures of plans, graph.h     text.c   names for terminals and JSON
  *     tensor.c host tensors                 value.c   single elements as numbers
  *     npy.c tensor_pb.c image.c             file formats        compare.c  got against expected
  *
@@ -152,6 +152,13 @@ bool dims_parse(const char *text, int *rank, int64_t *dims);
 bool tensor_in_failed(const braid_tensor *, const bool *failed, int64_t count, int64_t i);
 /* One line about the values of the lanes that did not fail: range, mean, the first ones. Appends to `out`. */
 void tensor_summary(const braid_tensor *, const bool *failed, size_t values, FILE *out);
+
+/* ---- text.c: names from models, which may hold any bytes. */
+int text_character(const unsigned char *s); /* bytes of the UTF-8 character at s, 0 when it is none */
+/* Writes `from` as one line of UTF-8 and returns what follows its end; what is not shown or not UTF-8 becomes '?'.
+   As long as `from`. */
+char *text_line(char *to, const char *from);
+char *text_clean(const char *from); /* the same, to be freed; NULL: no memory */
 
 /* ---- value.c: element i as a number. */
 double value_get(const braid_tensor *, int64_t i);      /* every type but string; complex: the real part */

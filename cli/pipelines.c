@@ -27,9 +27,11 @@ static int by_time(const void *a, const void *b) {
 }
 
 static void print_one(const braid_pipeline_time *t, bool figures) {
+    char *node = text_clean(t->node);
     printf("%10.2f %10.2f %8.1f %-8s %-22s %s%s%s '%s'\n", (double)t->create_ns / 1e6, (double)t->busy_ns / 1e6,
            (double)t->module_bytes / 1e3, t->cached ? "cache" : "", t->kernel, t->variant, *t->variant ? ": " : "", t->op,
-           t->node);
+           node ? node : "");
+    free(node);
     if (figures && *t->figures) printf("%10s %s\n", "", t->figures);
 }
 
@@ -67,10 +69,13 @@ void pipelines_print_json(const engine *e) {
     json_t *root = json_array();
     for (size_t i = 0; i < n; i++) {
         const braid_pipeline_time *t = &list[i];
-        json_array_append_new(root, json_pack("{ss ss ss ss sI sI sI sb ss}", "kernel", t->kernel, "variant", t->variant,
-                                              "node", t->node, "op", t->op, "create_ns", (json_int_t)t->create_ns, "busy_ns",
-                                              (json_int_t)t->busy_ns, "module_bytes", (json_int_t)t->module_bytes, "cached",
-                                              t->cached, "figures", t->figures));
+        char *node = text_clean(t->node);
+        json_t *row = json_pack("{ss ss ss ss sI sI sI sb ss}", "kernel", t->kernel, "variant", t->variant, "node",
+                                node ? node : "", "op", t->op, "create_ns", (json_int_t)t->create_ns, "busy_ns",
+                                (json_int_t)t->busy_ns, "module_bytes", (json_int_t)t->module_bytes, "cached", t->cached,
+                                "figures", t->figures);
+        json_array_append_new(root, row);
+        free(node);
     }
     json_dumpf(root, stdout, JSON_INDENT(2));
     putchar('\n');

@@ -141,13 +141,15 @@ static void add_steps(json_t *events, const braid_step_time *steps, size_t count
 
 static braid_status write_trace(const cli_options *o, const braid_step_time *steps, size_t count, braid_error *err) {
     json_t *events = json_array();
-    name_track(events, "process_name", 0, o->model);
+    char *model = text_clean(o->model);
+    name_track(events, "process_name", 0, model ? model : "");
+    free(model);
     name_track(events, "thread_name", TRACK_WAVES, "waves");
     name_track(events, "thread_name", TRACK_DISPATCHES, "dispatches");
     name_track(events, "thread_name", TRACK_HOST, "host steps");
     add_steps(events, steps, count);
     json_t *root = json_pack("{ss so}", "displayTimeUnit", "ns", "traceEvents", events);
-    int failed = json_dump_file(root, o->trace, JSON_COMPACT);
+    int failed = json_dump_file(root, o->trace, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(root);
     return failed ? cli_error(err, BRAID_IO, "%s: cannot write the trace", o->trace) : BRAID_OK;
 }
@@ -170,6 +172,19 @@ static size_t with_copies(const braid_step_time *steps, size_t count, const brai
     return n;
 }
 
+/* Gives the steps names that a terminal and JSON take; to be freed when the steps are done with. NULL: no memory. */
+static char *clean_names(braid_step_time *steps, size_t count) {
+    size_t bytes = 1;
+    for (size_t i = 0; i < count; i++) bytes += strlen(steps[i].node) + 1;
+    char *names = malloc(bytes), *at = names;
+    for (size_t i = 0; names && i < count; i++) {
+        char *name = at;
+        at = text_line(name, steps[i].node);
+        steps[i].node = name;
+    }
+    return names;
+}
+
 static braid_status show(const cli_options *o, const engine *e, uint32_t lanes, braid_error *err) {
     const braid_step_time *steps = NULL;
     braid_run_times run;
@@ -178,16 +193,19 @@ static braid_status show(const cli_options *o, const engine *e, uint32_t lanes, 
     braid_step_time *all = calloc(count + 2, sizeof *all);
     if (!all) return cli_error(err, BRAID_HOST_MEMORY, "out of memory");
     size_t n = with_copies(steps, count, &run, all);
+    char *names = clean_names(all, n);
+    if (!names) return free(all), cli_error(err, BRAID_HOST_MEMORY, "out of memory");
     if (o->json && o->pipelines) {
         pipelines_print_json(e);
     } else if (o->json) {
         print_json(all, n);
     } else {
-        if (!o->pipelines) print_table(steps, count, lanes, &run);
+        if (!o->pipelines) print_table(all + (run.upload_ns > 0), count, lanes, &run);
         if (!o->pipelines) print_shares(all, n);
         pipelines_print(e, o->pipelines);
     }
     braid_status status = o->trace ? write_trace(o, all, n, err) : BRAID_OK;
+    free(names);
     free(all);
     return status;
 }

@@ -1,4 +1,5 @@
 /* svg: the few shapes that a picture of a plan needs. */
+#include "cli.h"
 #include "graph.h"
 
 /* Width of a letter as part of its height. The generic font may be wider than DejaVu's 0.602. */
@@ -16,22 +17,9 @@ void svg_end(FILE *out) {
     fputs("</svg>\n", out);
 }
 
-/* Bytes of the UTF-8 character at s, 0 when it is none. */
-static int character(const unsigned char *s) {
-    static const unsigned char least[] = {0, 0, 0xc2, 0xe0, 0xf0};
-    int n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (n > 1 && (s[0] < least[n] || s[0] > 0xf4)) return 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    bool surrogate = s[0] == 0xed && s[1] >= 0xa0, noncharacter = s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
-    return surrogate || noncharacter || overlong || beyond ? 0 : n;
-}
-
 /* Writes one character and returns what follows it. */
 static const unsigned char *put_character(FILE *out, const unsigned char *s) {
-    int n = character(s);
+    int n = text_character(s);
     if (n == 0 || s[0] == 0x7f || (s[0] < 0x20 && s[0] != '\n'))
         fputc('?', out);
     else if (*s == '&')
@@ -48,7 +36,7 @@ static const unsigned char *put_character(FILE *out, const unsigned char *s) {
 }
 
 static const unsigned char *skip_character(const unsigned char *s) {
-    int n = character(s);
+    int n = text_character(s);
     return s + (n ? n : 1);
 }
 

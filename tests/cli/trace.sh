@@ -11,16 +11,25 @@ onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_impor
                             ir_version=8), "model.onnx")
 END
 cat >look.py <<'END'
-import json
+import json, math, sys
 
-root = json.load(open("trace.json"))
+def no_number(text): raise ValueError(text)  # NaN and Infinity are not JSON
+def once(pairs):
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
+root = json.loads(open(sys.argv[1], "rb").read().decode(), parse_constant=no_number, object_pairs_hook=once)
 print(root["displayTimeUnit"], sorted(root))
 events = root["traceEvents"]
 for e in events:
+    assert all(type(e[k]) is t for k, t in (("name", str), ("ph", str), ("pid", int), ("tid", int), ("args", dict))), e
     if e["ph"] == "M":
         print(json.dumps(e))
     else:
-        assert e["ph"] == "X" and e["pid"] == 1 and e["ts"] >= 0 and e["dur"] > 0, e
+        assert e["ph"] == "X" and e["pid"] == 1 and type(e["cat"]) is str, e
+        assert type(e["ts"]) is type(e["dur"]) is float and math.isfinite(e["ts"] + e["dur"]), e
+        assert e["ts"] >= 0 and e["dur"] > 0, e
+named = {e["tid"] for e in events if e["name"] == "thread_name"}
+assert named == {1, 2, 3} >= {e["tid"] for e in events if e["ph"] == "X"}
 steps = [e for e in events if e["ph"] == "X"]
 for line in sorted(f"{e['tid']} {e['name']} {e['cat']} {e['args']}" for e in steps):  # of a wave in any order
     print(line)
@@ -36,5 +45,9 @@ print("the host's part lies between", end(waves[-2]) <= host[0]["ts"] + 2e-6, en
 END
 "$PYTHON" make.py
 "$BRAID" profile model.onnx --no-fuse -q --trace trace.json >/dev/null
-"$PYTHON" look.py
+"$PYTHON" look.py trace.json
+# a name that is not UTF-8, with control characters
+"$PYTHON" -c 'd = open("model.onnx", "rb").read(); open("odd.onnx", "wb").write(d.replace(b"first", b"f\xffr\n\x1b"))'
+"$BRAID" profile odd.onnx --no-fuse -q --trace odd.json | sed '/create ms/,$d' | grep Exp | sed 's/.* //'
+"$PYTHON" look.py odd.json | grep Exp
 braid profile model.onnx -q --trace no/trace.json | tail -2
