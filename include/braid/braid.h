@@ -278,7 +278,8 @@ enum {
 
 /*
  * A tensor in host memory, dense and in C order; types of 4 and 2 bits are packed, the first element in the low bits.
- * Inputs: all fields are the caller's; `bytes` is at least what the shape needs.
+ * Inputs: all fields are the caller's; `bytes` is at least what the shape needs, and data lies at a multiple of an
+ * element's size.
  * Outputs: `name` is the caller's (NULL: the session's i-th output), and type, rank, dims and bytes are filled in. data
  * NULL asks braid to allocate: the tensor becomes OWNED, outlives later runs and the session, and is to be freed with
  * braid_tensor_free. Otherwise `bytes` is the size of the buffer; one that is too small gives SHAPE with the needed

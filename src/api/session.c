@@ -224,6 +224,21 @@ static braid_status check_stride(const char *what, const char *name, size_t stri
                      stride, element);
 }
 
+/* Host steps read inputs where they lie. */
+static braid_status check_aligned(const braid_session *s, const char *name, const braid_tensor *t, braid_error *err) {
+    bool list = t->flags & BRAID_TENSOR_LANES;
+    const void *const *each = t->data;
+    size_t element = t->type == BRAID_STRING ? sizeof(char *) : braid_type_bytes(t->type);
+    if (element > sizeof(uint64_t)) element = sizeof(uint64_t);
+    for (uint32_t lane = 0; element > 1 && lane < (list ? s->lanes : 1); lane++) {
+        uintptr_t at = (uintptr_t)(list ? each[lane] : t->data);
+        if (at % element == 0) continue;
+        return error_set(err, BRAID_ARGUMENT, "input '%s': data at an address that is no multiple of an element's %zu bytes",
+                         name, element);
+    }
+    return BRAID_OK;
+}
+
 /* A list of buffers, one for each lane, of the `bytes` that the tensor states. */
 static braid_status check_list(const braid_session *s, const char *what, const char *name, const braid_tensor *t,
                                size_t needed, braid_error *err) {
@@ -271,6 +286,7 @@ static braid_status input_place(const braid_session *s, int32_t i, const braid_t
     if (t->bytes < needed)
         return error_set(err, BRAID_SHAPE, "input '%s': %zu bytes, its shape needs %zu", name, t->bytes, needed);
     if (h->bytes && !t->data) return error_set(err, BRAID_ARGUMENT, "input '%s': no data", name);
+    if (h->bytes) TRY(check_aligned(s, name, t, err));
     h->data = list ? ((void *const *)t->data)[0] : t->data;
     *out = (place){.host = h, .stride = stride, .each = list ? t->data : NULL};
     return BRAID_OK;

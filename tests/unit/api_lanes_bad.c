@@ -88,6 +88,12 @@ static void input_strides(void **state) {
     expect(LANES, BRAID_SHAPE, "input 'b': 12 bytes, its shape needs 48");
     in[2].data = NULL;
     expect(LANES, BRAID_ARGUMENT, "input 'c': no data");
+    in[0].data = (uint8_t *)a + 2;
+    expect(LANES, BRAID_ARGUMENT, "input 'a': data at an address that is no multiple of an element's 4 bytes");
+    void *each[LANES] = {a, a + 6, a + 12, (uint8_t *)a + 1};
+    in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 3}, .data = each, .bytes = A_BYTES,
+                           .flags = BRAID_TENSOR_LANES};
+    expect(LANES, BRAID_ARGUMENT, "input 'a': data at an address that is no multiple of an element's 4 bytes");
 }
 
 /* dims are one lane's: what differs among lanes cannot even be said, and what is another shape is refused. */
