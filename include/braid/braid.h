@@ -15,7 +15,8 @@
  *     A NULL options pointer asks for all defaults.
  *   - The library never prints, exits or aborts on bad input and keeps no mutable globals.
  *   - Threads: a device and a model may be used by any number of threads. Concurrent braid_session_run calls on one
- *     session are serialised.
+ *     session are serialised. What a session tells is of the run or plan that ended last; arrays and times of a run
+ *     are to be read while no other thread runs the session.
  */
 #ifndef BRAID_BRAID_H
 #define BRAID_BRAID_H
@@ -156,8 +157,12 @@ typedef struct braid_device_options {
     void *log_user;
 } braid_device_options;
 
+/* To be closed with braid_device_close. Nothing matches, or nothing can be used: NO_DEVICE; what was asked for by
+   index, UUID or name does not meet braid's requirements: UNSUPPORTED. */
 BRAID_API braid_status braid_device_open(const braid_device_options *, braid_device **out, braid_error *err);
+/* The device goes when its last session does. */
 BRAID_API void braid_device_close(braid_device *);
+/* The host: index -1, name "host". */
 BRAID_API void braid_device_describe(const braid_device *, braid_device_info *out);
 
 /* What a device takes for things; the best of a few tries. */
@@ -169,9 +174,10 @@ typedef struct braid_device_rates {
     double upload_gbs, download_gbs; /* copies from and to host memory, GB/s */
     double gflops;                   /* float32 multiply-adds, each two operations */
 } braid_device_rates;
-/* Measures the device, or gives what an earlier call kept in the cache folder for this device and driver; `again` measures
-   in any case. Devices opened later plan by the figures: they choose schedules and never change a result. Takes about a
-   second, no dispatch longer than a few ms. *measured (may be NULL): whether this call measured. The host is UNSUPPORTED. */
+/* Measures the device, or gives what an earlier call kept in the cache folder for this device and driver; `again`
+   measures in any case. Devices opened later plan by the figures: they choose schedules and never change a result.
+   Takes about a second, no dispatch longer than a few ms. *measured (may be NULL): whether this call measured. The host is
+   UNSUPPORTED. */
 BRAID_API braid_status braid_device_probe(braid_device *, bool again, braid_device_rates *out, bool *measured,
                                           braid_error *err);
 
@@ -194,6 +200,8 @@ typedef struct braid_model_options {
     void *log_user;
 } braid_model_options;
 
+/* To be freed with braid_model_free. A file that cannot be read is IO, one that is no ONNX FORMAT, a graph that
+   contradicts itself MODEL; operators are judged by sessions, and by BRAID_REPORT_SUPPORT. */
 BRAID_API braid_status braid_model_load(const char *path, const braid_model_options *, braid_model **out,
                                         braid_error *err);
 /* The bytes are borrowed until braid_model_free. External data needs options->external_root. */
@@ -314,7 +322,8 @@ typedef struct braid_tensor {
 BRAID_API braid_status braid_session_run(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
                                          braid_tensor *out, size_t n_out, braid_error *err);
 /* Makes ready what a run of `lanes` lanes needs, so that the first such run does not wait for it; of the tensors only
-   name, type, rank, dims and BRAID_TENSOR_SHARED count. braid_session_describe and braid_session_stats then tell of it. */
+   name, type, rank, dims and BRAID_TENSOR_SHARED count. braid_session_describe and braid_session_stats then tell of
+   it. */
 BRAID_API braid_status braid_session_plan(braid_session *, size_t lanes, const braid_tensor *in, size_t n_in,
                                           braid_error *err);
 /* How a lane of the last run fared; OK exactly when its outputs were delivered. ARGUMENT: that run had no such lane. */
@@ -325,6 +334,7 @@ BRAID_API void braid_tensor_free(braid_tensor *);
    each step how it goes about them. Free with braid_text_free. */
 BRAID_API braid_status braid_session_describe(const braid_session *, char **out, braid_error *err);
 
+/* Of the plan that was run or made last, summed over its phases; arena_* are bytes of one lane. */
 typedef struct braid_plan_stats {
     uint64_t phases, steps, dispatches, waves, barriers, host_steps;
     uint64_t arena_bytes, arena_bound, weight_bytes;
@@ -341,9 +351,10 @@ typedef struct braid_memory_choice {
     uint64_t time_ns;     /* the planner's estimate */
     uint64_t in_place;    /* results that take the place of what they are made from */
 } braid_memory_choice;
-/* The choices for the plan that was run or made last, the fastest first, each with less memory than the one before; none
-   where the device does nothing. The array lives until the session's next call of this function. */
-BRAID_API braid_status braid_session_memory(braid_session *, const braid_memory_choice **out, size_t *count, braid_error *err);
+/* The choices for the plan that was run or made last, the fastest first, each with less memory than the one before;
+   none where the device does nothing. The array lives until the session's next call of this function. */
+BRAID_API braid_status braid_session_memory(braid_session *, const braid_memory_choice **out, size_t *count,
+                                            braid_error *err);
 
 /* One step of a plan: what a node asks of the device, or a node that the host computes. */
 typedef struct braid_plan_step {
@@ -360,22 +371,24 @@ typedef struct braid_plan_step {
 } braid_plan_step;
 /* Steps of the latest plan, dispatch by dispatch; the array and its names live until the session's next run or call of
    this function. */
-BRAID_API braid_status braid_session_steps(braid_session *, const braid_plan_step **out, size_t *count, braid_error *err);
+BRAID_API braid_status braid_session_steps(braid_session *, const braid_plan_step **out, size_t *count,
+                                           braid_error *err);
 
 /* Times of the last run. A device time is 0 where the device has no timestamps. */
 typedef struct braid_step_time {
     const char *node;   /* name of the (first) node */
     const char *op;     /* its operator */
     const char *kernel; /* kernel name, or "host" */
-    uint64_t start_ns, time_ns;
+    uint64_t start_ns, time_ns; /* start: on the device since its submission began, on the host by a clock of its own */
     uint64_t flops, bytes; /* of all lanes and copies; weights count once */
     uint32_t wave;
     uint32_t rows;   /* steps that share the dispatch */
     uint32_t copies; /* of the first node; as in braid_plan_step */
 } braid_step_time;
+/* braid_run_times.device_ns of the last run. */
 BRAID_API uint64_t braid_session_device_ns(const braid_session *);
 typedef struct braid_run_times {
-    uint64_t device_ns;              /* as braid_session_device_ns: first to last command, summed over device segments */
+    uint64_t device_ns;              /* first to last command, summed over device segments */
     uint64_t upload_ns, download_ns; /* part of it that copies inputs to the device and results to the host */
 } braid_run_times;
 BRAID_API void braid_session_times(const braid_session *, braid_run_times *out);
@@ -395,7 +408,8 @@ typedef struct braid_pipeline_time {
     const char *figures;   /* "NAME VALUE, ...", as the driver puts it: registers, bytes of code; "" without
                               braid_device_options.pipeline_figures or where the driver tells nothing */
 } braid_pipeline_time;
-/* Pipelines made for the session, in the order in which they were needed; the array lives until its next run or plan. */
+/* Pipelines made for the session, in the order in which they were needed; the array lives until its next run or
+   plan. */
 BRAID_API size_t braid_session_pipelines(const braid_session *, const braid_pipeline_time **out);
 
 /* Runs every node on the CPU reference and reports, for each value that the GPU also materialises, how far the two

@@ -212,6 +212,17 @@ static void profile(void **state) {
     braid_session_free(s);
 }
 
+/* What a probe measures is tested by cli.probe. */
+static void probe_refusals(void **state) {
+    (void)state;
+    braid_error err = {0};
+    braid_device_rates rates;
+    assert_int_equal(braid_device_probe(NULL, false, &rates, NULL, &err), BRAID_ARGUMENT);
+    assert_int_equal(braid_device_probe(ops_device(true), false, NULL, NULL, &err), BRAID_ARGUMENT);
+    assert_int_equal(braid_device_probe(ops_device(true), true, &rates, NULL, &err), BRAID_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "host"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(refuses_inputs, setup, teardown),
@@ -220,6 +231,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(options, setup, teardown),
         cmocka_unit_test_setup_teardown(reports, setup, teardown),
         cmocka_unit_test_setup_teardown(profile, setup, teardown),
+        cmocka_unit_test(probe_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
