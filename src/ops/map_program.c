@@ -66,6 +66,45 @@ int program_int(program *p, int64_t v) {
     return immediate(p, 0, v);
 }
 
+/* Does the instruction give one of its real operands, its negative or a whole number next to it. */
+static bool opcode_selects(int code) {
+    switch (code) {
+    case MAP_MOVE:
+    case MAP_NEG:
+    case MAP_ABS:
+    case MAP_CEIL:
+    case MAP_FLOOR:
+    case MAP_ROUND:
+    case MAP_MIN:
+    case MAP_MAX:
+    case MAP_CLIP:
+    case MAP_RELU:
+    case MAP_SELECT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool immediate_is(double v, braid_type t) {
+    return v == (double)(t == BRAID_FLOAT16 ? half_to_float(double_to_half(v)) : bfloat_to_float(double_to_bfloat(v)));
+}
+
+int program_rounded(program *p, braid_type t, int reg, uint32_t held) {
+    const int round = t == BRAID_FLOAT16 ? MAP_ROUND_FLOAT16 : MAP_ROUND_BFLOAT16;
+    held &= (1u << PROGRAM_INPUTS) - 1;
+    for (int i = 0; i < p->n_immediates; i++)
+        if (immediate_is(p->immediates_f[i], t)) held |= 1u << (PROGRAM_INPUTS + i);
+    for (int s = 0; s < p->n_steps; s++) {
+        const uint8_t from[3] = {p->steps[s].a, p->steps[s].b, p->steps[s].c};
+        const char *kinds = map_opcode_operands(p->steps[s].op);
+        bool holds = opcode_selects(p->steps[s].op);
+        for (int k = 0; holds && kinds[k]; k++) holds = kinds[k] != 'f' || held >> from[k] & 1;
+        if (holds || p->steps[s].op == round) held |= 1u << (PROGRAM_INPUTS + PROGRAM_IMMEDIATES + s);
+    }
+    return reg >= 0 && held >> reg & 1 ? reg : program_step(p, (map_opcode)round, reg, 0, 0);
+}
+
 bool program_append(program *p, const program *tail, int n_root) {
     const int first = PROGRAM_INPUTS + PROGRAM_IMMEDIATES;
     int to[PROGRAM_INPUTS + PROGRAM_IMMEDIATES + PROGRAM_STEPS] = {program_result(p)};

@@ -81,6 +81,9 @@ braid_status op_eval(const graph *, const node *, arena *, const tensor *const *
 /* Appends instructions for `node` to `p`. reg_in[i]: register of input i (-1 absent). *reg_out: the result's register.
    types: element types of the inputs, then of output 0. False: does not fit or not for these types; p is unchanged. */
 typedef bool emit_fn(const node *, const braid_type *in, braid_type out, program *p, const int *reg_in, int *reg_out);
+/* The register of reg's value as a number of the type, which is float16 or bfloat16: reg, where it holds nothing else,
+   or that of an instruction that rounds, which is appended; -1: no room. held: bit i: input i is of that type. */
+int program_rounded(program *, braid_type, int reg, uint32_t held);
 
 /* -------------------------------------------------------------------------------------------------- lower */
 /*

@@ -10,6 +10,10 @@
  *
  * A group runs where its last node stood: all its readers come later, so no cycle can arise.
  *
+ * Registers hold float32. A float16 or bfloat16 value inside a group is rounded as if it had been stored: what fuses,
+ * which re-rolling and the wanted outputs change, never shows in a result. Nothing is rounded later than it was made,
+ * not even behind Relu: a tiny negative number becomes -0, which Relu leaves.
+ *
  * Requires: sorted, inferred, static shapes. Ensures: values kept are those that cross groups.
  */
 #include "pass/copy.h"
@@ -34,6 +38,8 @@ typedef struct fuser {
 } fuser;
 
 /* -------------------------------------------------------------------------------------------- programs */
+
+enum { ROOT_RESULT = -2 }; /* in a register: the root's result before it is rounded */
 
 typedef struct build {
     const fuser *f;
@@ -74,7 +80,18 @@ static int register_for_outside(build *b, int32_t v) {
     return b->n_inputs++;
 }
 
-static bool add_node(build *b, const node *n) {
+/* The register of a value that other nodes of the group read, made in `reg`; -1: no room. */
+static int register_inside(build *b, int32_t v, int reg) {
+    const graph *g = b->f->g;
+    braid_type t = g->values[v]->type.type;
+    uint32_t held = 0;
+    if (t != BRAID_FLOAT16 && t != BRAID_BFLOAT16) return reg;
+    for (int r = 0; r < PROGRAM_INPUTS; r++)
+        if (b->values[r] >= 0 && g->values[b->values[r]]->type.type == t) held |= 1u << r;
+    return program_rounded(&b->p, t, reg, held);
+}
+
+static bool add_node(build *b, const node *n, bool last) {
     int registers[PROGRAM_INPUTS + 8];
     braid_type types[PROGRAM_INPUTS + 8];
     if (n->n_in > (int)COUNT_OF(registers)) return false;
@@ -88,6 +105,7 @@ static bool add_node(build *b, const node *n) {
     }
     int result;
     if (!n->op->emit(n, types, b->f->g->values[n->out[0]]->type.type, &b->p, registers, &result)) return false;
+    if (!last && (result = register_inside(b, n->out[0], result)) < 0) return false;
     if (b->values[result] >= 0) return false; /* the node passes an input through: nothing to name */
     b->values[result] = n->out[0];
     return true;
@@ -104,9 +122,13 @@ static bool keeps_rank(const fuser *f, const group *q, const build *b) {
 static bool build_program(const fuser *f, const group *q, build *b) {
     *b = (build){.f = f};
     for (int r = 0; r < 32; r++) b->values[r] = -1;
-    if (q->root >= 0) b->values[b->n_inputs++] = f->g->nodes[q->root]->out[0];
+    if (q->root >= 0) {
+        int32_t v = f->g->nodes[q->root]->out[0];
+        b->values[b->n_inputs++] = ROOT_RESULT;
+        b->values[q->n > 1 ? register_inside(b, v, 0) : 0] = v;
+    }
     for (int i = 0; i < q->n; i++)
-        if (q->nodes[i] != q->root && !add_node(b, f->g->nodes[q->nodes[i]])) return false;
+        if (q->nodes[i] != q->root && !add_node(b, f->g->nodes[q->nodes[i]], i == q->n - 1)) return false;
     return q->root < 0 ? q->n == 1 || keeps_rank(f, q, b) : b->n_inputs <= 1 + EXTRA_MAX;
 }
 
