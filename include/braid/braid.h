@@ -176,8 +176,8 @@ typedef struct braid_device_rates {
 } braid_device_rates;
 /* Measures the device, or gives what an earlier call kept in the cache folder for this device and driver; `again`
    measures in any case. Devices opened later plan by the figures: they choose schedules and never change a result.
-   Takes about a second, no dispatch longer than a few ms. *measured (may be NULL): whether this call measured. The host is
-   UNSUPPORTED. */
+   Takes about a second, no dispatch longer than a few ms. *measured (may be NULL): whether this call measured. The host
+   is UNSUPPORTED. */
 BRAID_API braid_status braid_device_probe(braid_device *, bool again, braid_device_rates *out, bool *measured,
                                           braid_error *err);
 
