@@ -26,7 +26,8 @@ static const row rows[] = {
      "NAME= may be left out when the model has one input;\n"
      "run: an input given N times, or a pattern such as 'x=*.png', has N lanes"},
     {"random", 0, "[NAME=]LO:HI", FEEDS, RANDOM, AT(randoms),
-     "random values for inputs not given, or for NAME; default 0:1 (floats in [0,1), integers 0 or 1)"},
+     "random values for inputs not given, or for NAME;\n"
+     "default 0:1 (floats in [0,1), integers 0 or 1)"},
     {"seed", 0, "N", FEEDS, SEED, AT(seed), "seed of the random values (default 0)"},
     {"outputs", 0, "A,B", PLANS & ~CHECK, TEXT, AT(outputs), "compute only these; any value of the model can be named"},
     {"output-dir", 'o', "DIR", RUN, TEXT, AT(output_dir),
@@ -54,9 +55,9 @@ static const row rows[] = {
     {"rtol", 0, "X", RUN | CHECK, NUMBER, AT(rtol), "relative tolerance (default 1e-3)"},
     {"atol", 0, "X", CHECK, NUMBER, AT(atol), "absolute tolerance (default 1e-5)"},
     {"lanes", 'n', "N", RUN, TEXT, AT(lanes),
-     "N inferences in one run. An input of the model's shape is shared by all lanes; one more axis in front, or\n"
-     "N where the model's first dimension is 1, or giving it N times, makes lanes; random values differ in each.\n"
-     "Default: what the inputs have. Outputs get a first axis N"},
+     "N inferences in one run. An input of the model's shape is shared by all lanes; one more axis\n"
+     "in front, or N where the model's first dimension is 1, or giving it N times, makes lanes;\n"
+     "random values differ in each. Default: what the inputs have. Outputs get a first axis N"},
     {"shared", 0, "NAME", RUN | INFO, LIST, AT(shared), "this input is the same for all lanes"},
     {"lane", 0, "NAME", RUN, LIST, AT(lane_inputs), "this input's first axis is that of the lanes"},
     {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
@@ -67,15 +68,19 @@ static const row rows[] = {
     {"against", 0, "BATCHED", BENCH, TEXT, AT(against),
      "also the same work as one batch, through this model: its inputs have N where the\n"
      "model's first dimension is 1, or one more axis in front; N may be fixed or a symbol"},
-    {"lanes", 'n', "N", INFO | PROFILE | GRAPH, TEXT, AT(lanes), "N inferences in one run, each with its own inputs (default 1)"},
-    {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup), "runs before measuring (default 3; bench: and half of --seconds)"},
-    {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs), "measured runs (default: bench: as many as fit --seconds; profile: 1)"},
+    {"lanes", 'n', "N", INFO | PROFILE | GRAPH, TEXT, AT(lanes),
+     "N inferences in one run, each with its own inputs (default 1)"},
+    {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup),
+     "runs before measuring (default 3; bench: and half of --seconds)"},
+    {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs),
+     "measured runs (default: bench: as many as fit --seconds; profile: 1)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
     {"trace", 0, "FILE", PROFILE, TEXT, AT(trace), "write a Chrome trace"},
     {"pipelines", 0, NULL, PROFILE, FLAG, AT(pipelines),
      "instead of the steps, every pipeline that was made: how long that took and, where the driver\n"
      "tells, its registers, spills and bytes of code"},
-    {"memory", 0, NULL, INFO, FLAG, AT(memory), "what the plan could do with less memory: waves and estimated time for each budget"},
+    {"memory", 0, NULL, INFO, FLAG, AT(memory),
+     "what the plan could do with less memory: waves and estimated time for each budget"},
     {"graph", 0, NULL, INFO, FLAG, AT(graph), "print the graph in braid's text form"},
     {"json", 0, NULL, ALL & ~(OPS | INFO | GRAPH), FLAG, AT(json), "print JSON"},
     {"dim", 0, "SYMBOL=V", PLANS, LIST, AT(dims), "value of a symbolic dimension"},
@@ -128,7 +133,8 @@ static braid_status set_integer(const row *r, const char *text, cli_options *o, 
     errno = 0;
     long long v = strtoll(text, &end, 10);
     if (end == text || *end || v < 0 || errno || (r->kind == COUNT && v > 1000000000))
-        return bad_value(err, r, text, r->kind == COUNT ? "a whole number from 0 to 1000000000" : "a whole number of at least 0");
+        return bad_value(err, r, text,
+                         r->kind == COUNT ? "a whole number from 0 to 1000000000" : "a whole number of at least 0");
     *(int64_t *)(void *)((char *)o + r->offset) = v;
     return BRAID_OK;
 }
@@ -264,8 +270,9 @@ braid_status args_lanes(const char *text, uint32_t *out, size_t capacity, size_t
         if (!read_number(&at, &n) || (dots && !fill_between(out, capacity, count, n)))
             return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is not a number from 1 to %d%s", text, LANES_TOP,
                              capacity > 1 ? ", or several with commas, or such as 1,2,...,64" : "");
-        if (*count == capacity) return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is more than %zu number%s", text, capacity,
-                                                 capacity > 1 ? "s" : "");
+        if (*count == capacity)
+            return cli_error(err, BRAID_ARGUMENT, "--lanes: '%s' is more than %zu number%s", text, capacity,
+                             capacity > 1 ? "s" : "");
         out[(*count)++] = n;
         if (!*at) return BRAID_OK;
     }

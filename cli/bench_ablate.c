@@ -100,7 +100,8 @@ static void print_table(const cli_options *o, const engine *e, const ablation *a
                time_of(a, 0) / time_of(a, i), time_of(a, i ? i - 1 : 0) / time_of(a, i));
     }
     for (size_t i = 0; i < WAYS; i++) printf("%-10s %s\n", ways[i].name, ways[i].what);
-    puts("times are medians; the outputs of all four are the same, bit for bit");
+    puts("times are medians; serial/it, last/it: how many times as fast as serial, as the line above\n"
+         "the outputs of all four are the same, bit for bit");
 }
 
 static void print_json(const cli_options *o, const engine *e, const ablation *a) {

@@ -138,7 +138,7 @@ static void draw_phase(canvas *c, size_t first, size_t end) {
 /* ---- each dispatch a box */
 
 enum { COLUMNS = 10, CROWD = 14 };
-static const double column = 178, gap = 10, text_height = 48, tallest = 200;
+static const double column = 178, gap = 10, text_height = 52, tallest = 200;
 
 static double box_height(const canvas *c, const graph_box *b) {
     double height = c->largest > 0 ? tallest * b->us / c->largest : 0;

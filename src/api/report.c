@@ -112,7 +112,8 @@ static void print_port(const char *what, const braid_port *p, text *t) {
 static void print_info(const braid_model *m, text *t) {
     const onnx_model *x = m->m;
     text_add(t, "format     ONNX IR %lld, %llu bytes\n", (long long)x->ir_version, (unsigned long long)x->bytes);
-    if (*x->producer) text_add(t, "producer   %s %s\n", x->producer, x->producer_version);
+    if (*x->producer)
+        text_add(t, "producer   %s%s%s\n", x->producer, *x->producer_version ? " " : "", x->producer_version);
     if (*x->domain || x->model_version)
         text_add(t, "model      %s version %lld\n", x->domain, (long long)x->model_version);
     for (size_t i = 0; i < x->n_opsets; i++)
