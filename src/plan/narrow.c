@@ -21,7 +21,7 @@ enum {
     STORAGES = 64, /* whose lives a window may change; more do not count */
     WALK = 4096,   /* edges followed in one window */
     TRIES = 300,   /* waves looked at, for each step of the graph */
-    TRIES_ANY = 1000000,
+    TRIES_ANY = 100000,
 };
 
 static const double LEAST_GAIN = 0.5; /* ns */
@@ -114,9 +114,8 @@ static bool open_window(narrower *q, int32_t first, int32_t end, window *w) {
 
 /* ------------------------------------------------------------------------------------------------ the best way */
 
-/* With `done` done before. */
-static double wave_cost(const narrower *q, const window *w, set done, set wave) {
-    double work = 0, longest = 0, lives = 0;
+static double wave_time(const narrower *q, const window *w, set wave) {
+    double work = 0, longest = 0;
     uint32_t kinds = 0;
     for (set left = wave; left; left &= left - 1) {
         int k = __builtin_ctz(left);
@@ -124,12 +123,18 @@ static double wave_cost(const narrower *q, const window *w, set done, set wave) 
         if (w->alone[k] > longest) longest = w->alone[k];
         kinds |= w->kind[k];
     }
+    return (work > longest ? work : longest) + q->s->costs->barrier +
+           __builtin_popcount(kinds) * q->s->costs->dispatch;
+}
+
+/* Of what is alive in a wave with `done` done before. */
+static double lives_price(const window *w, set done, set wave) {
+    double price = 0;
     for (int i = 0; i < w->n_lives; i++) {
         const life *l = &w->lives[i];
-        if ((l->before || l->touched & (done | wave)) && (l->after || l->touched & ~done)) lives += l->price;
+        if ((l->before || l->touched & (done | wave)) && (l->after || l->touched & ~done)) price += l->price;
     }
-    return (work > longest ? work : longest) + q->s->costs->barrier +
-           __builtin_popcount(kinds) * q->s->costs->dispatch + lives;
+    return price;
 }
 
 static double cost_now(const narrower *q, const window *w) {
@@ -139,7 +144,7 @@ static double cost_now(const narrower *q, const window *w) {
         set wave = 0;
         for (int32_t number = q->now->wave[w->steps[k]]; k < w->n && q->now->wave[w->steps[k]] == number; k++)
             wave |= (set)1 << k;
-        cost += wave_cost(q, w, done, wave);
+        cost += wave_time(q, w, wave) + lives_price(w, done, wave);
         done |= wave;
     }
     return cost;
@@ -165,15 +170,16 @@ static double cost_least(const narrower *q, const window *w) {
     return work > chain ? work : chain;
 }
 
-/* All waves that could come next. false: too many. */
-static bool look_on(narrower *q, const window *w, set done) {
+/* All waves that could come next, where that costs less than `limit`. false: too many. */
+static bool look_on(narrower *q, const window *w, set done, double limit) {
     set ready = 0;
     for (int k = 0; k < w->n; k++)
         if (!(done >> k & 1) && !(w->waits[k] & ~done)) ready |= (set)1 << k;
     if (__builtin_popcount(ready) > WIDEST || (q->tries -= 1 << __builtin_popcount(ready)) < 0) return false;
     for (set wave = ready; wave; wave = (wave - 1) & ready) {
-        double cost = q->best[done] + wave_cost(q, w, done, wave);
-        if (cost >= q->best[done | wave]) continue;
+        double cost = q->best[done] + wave_time(q, w, wave), least = q->best[done | wave];
+        if (least > limit) least = limit;
+        if (cost >= least || (cost += lives_price(w, done, wave)) >= least) continue;
         q->best[done | wave] = cost;
         q->from[done | wave] = done;
     }
@@ -188,7 +194,7 @@ static bool solve(narrower *q, const window *w, int32_t number, int32_t *n_waves
     for (set i = 1; i <= all; i++) q->best[i] = INFINITY;
     q->best[0] = 0;
     for (set done = 0; done < all; done++)
-        if (q->best[done] < limit && !look_on(q, w, done)) return false;
+        if (q->best[done] < limit && !look_on(q, w, done, limit)) return false;
     if (q->best[all] >= limit) return false;
     *n_waves = 0;
     for (set at = all; at; at = q->from[at]) ++*n_waves;
