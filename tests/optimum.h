@@ -252,7 +252,8 @@ static inline void part_roots(const order *o, int32_t *root) {
 }
 
 /* n steps by wave are a part. */
-static inline void optimum_add(optimum *out, const plan *p, const costs *c, const order *o, int n, const int32_t *steps) {
+static inline void optimum_add(optimum *out, const plan *p, const costs *c, const order *o, int n,
+                               const int32_t *steps) {
     double time = sorted_time(p, c, p->wave, n, steps, &out->widest), bound = part_bound(c, o, n, steps), best = -1;
     part q = {.n = n, .steps = steps, .c = c, .pipeline = p->pipeline};
     if (bound > time * 0.999999) {

@@ -20,8 +20,8 @@ braid_status copier_new(copier *, const graph *from, arena *, braid_error *err);
 braid_status copier_value(copier *, int32_t old, int32_t *out);
 /* Copies a node with its outputs; *out (may be NULL) is the copy. */
 braid_status copier_node(copier *, const node *, node **out);
-/* A Stack of n single values of the new graph into one of n copies, or an Unstack of that one. Its name says of what, and
-   for or of which node: "x0 .. x5 for conv", "6 x y of conv" where these have one name. NULL on failure. */
+/* A Stack of n single values of the new graph into one of n copies, or an Unstack of that one. Its name says of what,
+   and for or of which node: "x0 .. x5 for conv", "6 x y of conv" where these have one name. NULL on failure. */
 node *copier_stack(copier *, int32_t n, const int32_t *singles, int32_t packed, const node *reader);
 node *copier_unstack(copier *, int32_t n, const int32_t *singles, int32_t packed, const node *maker);
 /* Everything of `from` that is not its name, operator or values. */

@@ -289,10 +289,11 @@ static bool shares_weights(const reroller *r, const pack *k) {
 }
 
 /*
- * In ns, by the figures that the planner goes by. Single steps may or may not meet in a dispatch: each copy saves one at
- * most; of elementwise nodes, most of which become a part of another step, a third is counted. Products that share their
- * weights are folded into one: each copy saves a small kernel's time. Against that stand waves of copies (a barrier and a
- * dispatch), bytes that are read and written once more, and half a wave for what a border may cost that is not known here.
+ * In ns, by the figures that the planner goes by. Single steps may or may not meet in a dispatch: each copy saves one
+ * at most; of elementwise nodes, most of which become a part of another step, a third is counted. Products that share
+ * their weights are folded into one: each copy saves a small kernel's time. Against that stand waves of copies (a
+ * barrier and a dispatch), bytes that are read and written once more, and half a wave for what a border may cost that
+ * is not known here.
  */
 static double saving(const reroller *r, const pack *k) {
     const device_figures *f = &r->figures;

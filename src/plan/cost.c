@@ -6,8 +6,8 @@
  *   time(wave)   = max(longest alone, sum of work, longest row of each dispatch / dispatches at once)
  *                  + barrier + dispatches * dispatch
  *
- * The limit on dispatches at once counts in what is chosen from (here); moves of steps (polish.c, narrow.c) do not see it:
- * it takes waves of more unlike steps than a device keeps resident, 128 on an H200.
+ * The limit on dispatches at once counts in what is chosen from (here); moves of steps (polish.c, narrow.c) do not see
+ * it: it takes waves of more unlike steps than a device keeps resident, 128 on an H200.
  */
 #include "plan/waves.h"
 

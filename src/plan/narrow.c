@@ -1,11 +1,11 @@
 /*
  * narrow.c: improves a schedule where few steps stand side by side.
  *
- * Consecutive waves that hold few steps are a window. Its best schedule is found exactly, in the manner of inter-operator
- * scheduling: the sets of its steps that can be done are points, a wave leads from one to another, and the cheapest way
- * from none to all is wanted. So steps move together, which moves of single steps (polish.c) do not find: a long
- * step that fills the device goes well with long ones that leave it idle, and both may have to wait for that. A wave
- * costs its time and, as there, a price for the bytes that are alive in it.
+ * Consecutive waves that hold few steps are a window. Its best schedule is found exactly, in the manner of
+ * inter-operator scheduling: the sets of its steps that can be done are points, a wave leads from one to another, and
+ * the cheapest way from none to all is wanted. So steps move together, which moves of single steps (polish.c) do not
+ * find: a long step that fills the device goes well with long ones that leave it idle, and both may have to wait for
+ * that. A wave costs its time and, as there, a price for the bytes that are alive in it.
  *
  * Windows follow each other; the next pass cuts them elsewhere. The number of waves looked at is limited by the size of
  * the graph.

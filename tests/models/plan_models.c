@@ -4,9 +4,9 @@
  *     plan_models MODEL ...     (settings.h)
  *
  * For a GPU and a software device, one lane and 64, with the least memory and without a budget: the plan is proven by
- * the verifier; without a budget its arena stays within a twentieth of the lower bound, and the time of its narrow parts,
- * by the cost model, within 5 % of the best there is (optimum.h). Nodes without a kernel leave
- * the graph. A line for each.
+ * the verifier; without a budget its arena stays within a twentieth of the lower bound, and the time of its narrow
+ * parts, by the cost model, within 5 % of the best there is (optimum.h). Nodes without a kernel leave the graph. A line
+ * for each.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -102,7 +102,8 @@ static void narrow_graphs(void **state) {
     (void)state;
     double worst;
     optimum o = look(8, false, &worst, false);
-    print_message("%d of %d parts: %.4f of the optimum, the worst %.4f\n", o.solved, o.parts, o.narrow / o.exact, worst);
+    print_message("%d of %d parts: %.4f of the optimum, the worst %.4f\n", o.solved, o.parts, o.narrow / o.exact,
+                  worst);
     assert_true(o.solved > o.parts / 2);
     assert_true(o.narrow < o.exact * 1.015 && worst < 1.05);
 }
@@ -111,7 +112,8 @@ static void random_graphs(void **state) {
     (void)state;
     double worst;
     optimum o = look(40, true, &worst, false);
-    print_message("%d of %d parts: %.4f of the optimum, the worst %.4f\n", o.solved, o.parts, o.narrow / o.exact, worst);
+    print_message("%d of %d parts: %.4f of the optimum, the worst %.4f\n", o.solved, o.parts, o.narrow / o.exact,
+                  worst);
     assert_true(o.narrow < o.exact * 1.015 && worst < 1.05);
 }
 
