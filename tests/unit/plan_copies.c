@@ -177,7 +177,7 @@ static void random_graphs(void **state) {
         pass_options passes = {0};
         plan_options options = {.device = &device, .lanes = LANES, .shuffle = seed % 2, .redzone = seed % 3 == 0};
         graph *g = plan_graph_make(memory, seed, 50 + (int)(seed * 37 % 451)), *many, *back;
-        plan *p;
+        plan *p = NULL;
         if (pass_run("reroll_any", g, memory, &passes, &many, &err) != BRAID_OK ||
             pass_unroll(many, memory, NULL, &back, &err) != BRAID_OK || graph_verify(back, &err) != BRAID_OK)
             fail_msg("seed %d: %s", (int)seed, err.message);
