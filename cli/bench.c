@@ -74,8 +74,10 @@ static bench_figures figures_of(const samples *s, uint32_t items) {
 braid_status bench_measure(const cli_options *o, bench_work *w, uint32_t items, bench_figures *out, braid_error *err) {
     samples s = {0};
     braid_status status = BRAID_OK;
-    uint64_t warm = cli_clock_ns() + (o->runs || !o->warmup ? 0 : (uint64_t)(o->seconds * 1e9 / 2)); /* clocks rise under load */
-    for (int64_t i = 0; (i < o->warmup || cli_clock_ns() < warm) && status == BRAID_OK; i++) status = run_timed(w, NULL, err);
+    uint64_t warm =
+        cli_clock_ns() + (o->runs || !o->warmup ? 0 : (uint64_t)(o->seconds * 1e9 / 2)); /* clocks rise under load */
+    for (int64_t i = 0; (i < o->warmup || cli_clock_ns() < warm) && status == BRAID_OK; i++)
+        status = run_timed(w, NULL, err);
     uint64_t end = cli_clock_ns() + (uint64_t)(o->seconds * 1e9);
     int64_t most = o->runs ? o->runs : RUNS_MAX;
     for (int64_t i = 0; i < most && status == BRAID_OK; i++) {
@@ -179,9 +181,10 @@ static braid_status bench(const cli_options *o, engine *e, braid_error *err) {
     TRY(engine_load(e, o, err));
     TRY(inputs_load(e->model, o, 0, true, &in, &n_in, err));
     bool ablate = o->ablate && r.count == 1;
-    braid_status status = ablate      ? bench_ablate(o, e, in, n_in, lanes[0], err)
-                          : o->ablate ? cli_error(err, BRAID_ARGUMENT, "--ablate: one number of lanes, not %zu", r.count)
-                                      : bench_inputs(o, e, in, n_in, &r, err);
+    braid_status status = ablate ? bench_ablate(o, e, in, n_in, lanes[0], err)
+                          : o->ablate
+                              ? cli_error(err, BRAID_ARGUMENT, "--ablate: one number of lanes, not %zu", r.count)
+                              : bench_inputs(o, e, in, n_in, &r, err);
     tensors_free(in, n_in);
     r.device = e->info.name;
     r.load_ms = (double)e->load_ns / 1e6;

@@ -118,7 +118,8 @@ static braid_status measure_batch(bench_batch *b, const bench_work *lanes, bench
     TRY(bench_measure(&b->options, w, lanes->lanes, &row->batch, err));
     row->differs = worst_difference(lanes, w);
     if (isinf(row->differs))
-        cli_note(&b->options, "%u lanes: the outputs of %s are no batch of the model's", lanes->lanes, b->options.model);
+        cli_note(&b->options, "%u lanes: the outputs of %s are no batch of the model's", lanes->lanes,
+                 b->options.model);
     else if (row->differs > NOTABLE)
         cli_note(&b->options, "%u lanes: the batch of %s gives other values (by %.3g of the largest)", lanes->lanes,
                  b->options.model, row->differs);

@@ -34,8 +34,8 @@ static void print_times(const char *title, const bench_figures *f) {
 static void print_made(const bench_row *row) {
     const bench_made *m = &row->made;
     if (m->count)
-        printf("%zu pipelines made in %.1f ms, %zu from the cache, the slowest %.1f ms: %s\n", m->count, m->ms, m->cached,
-               m->slowest_ms, m->slowest);
+        printf("%zu pipelines made in %.1f ms, %zu from the cache, the slowest %.1f ms: %s\n", m->count, m->ms,
+               m->cached, m->slowest_ms, m->slowest);
 }
 
 static void print_one(const bench_report *r) {

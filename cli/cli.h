@@ -222,8 +222,8 @@ void lanes_slice(const lane_inputs *, size_t first, braid_tensor *in);
 /* Makes `lanes` lanes of the inputs that inputs_load gave: copies of what was given, random values that differ. */
 braid_status lanes_spread(const braid_model *, const cli_options *, braid_tensor *in, size_t n_in, uint32_t lanes,
                           braid_error *err);
-/* Runs all lanes, in rounds when there are many. OK when some lane is right: lane_inputs.failed tells of the others, whose
-   outputs are zeros. */
+/* Runs all lanes, in rounds when there are many. OK when some lane is right: lane_inputs.failed tells of the others,
+   whose outputs are zeros. */
 braid_status lanes_run(engine *, const cli_options *, lane_inputs *, braid_tensor *out, size_t n_out,
                        braid_error *err);
 /* One lane of an output with an axis of lanes, borrowed. */

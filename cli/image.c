@@ -23,7 +23,8 @@ typedef struct pixels {
 
 static braid_status pixels_alloc(pixels *p, int width, int height, int channels, braid_error *err) {
     if (width < 1 || height < 1 || width > SIDE_MAX || height > SIDE_MAX)
-        return cli_error(err, BRAID_LIMIT, "an image of %d x %d pixels: sides from 1 to %d are possible", width, height, SIDE_MAX);
+        return cli_error(err, BRAID_LIMIT, "an image of %d x %d pixels: sides from 1 to %d are possible", width, height,
+                         SIDE_MAX);
     *p = (pixels){width, height, channels, NULL};
     p->data = malloc((size_t)width * (size_t)height * (size_t)channels * sizeof(float));
     return p->data ? BRAID_OK : cli_error(err, BRAID_HOST_MEMORY, "no memory for the image");

@@ -38,7 +38,8 @@ static const cli_command commands[] = {
      "  braid profile resnet50.onnx\n"
      "  braid profile digits.onnx -n 64\n"
      "  braid profile resnet50.onnx --trace trace.json    (open it in Perfetto)\n"
-     "  braid profile resnet50.onnx -n 64 --pipelines --no-cache    (what does the driver compile, and for how long?)\n",
+     "  braid profile resnet50.onnx -n 64 --pipelines --no-cache    (what does the driver compile, and for how "
+     "long?)\n",
      cmd_profile, PROFILE, 1, 1},
     {"devices", "", "list the Vulkan devices",
      "  braid devices\n"

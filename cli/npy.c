@@ -210,7 +210,8 @@ braid_status npy_load(const char *path, braid_tensor *out, braid_error *err) {
     return status == BRAID_OK ? status : cli_within(err, status, "%s", path);
 }
 
-/* A member's content; memory grows with what is really there, since the archive's own word for the size may be a lie. */
+/* A member's content; memory grows with what is really there, since the archive's own word for the size may be a lie.
+ */
 static braid_status unpack(zip_file_t *f, uint64_t promised, char **out, braid_error *err) {
     size_t have = 0, capacity = promised < 1 << 20 ? (size_t)promised + 1 : 1 << 20;
     char *data = malloc(capacity);

@@ -40,7 +40,8 @@ static void check_tensor(const braid_tensor *t) {
 
 /* Strings lose what cannot be written: trailing zeros; sub-byte and small float types are widened. */
 static bool writes_back(const braid_tensor *t) {
-    return t->type != BRAID_STRING && value_bits(t->type) >= 8 && t->type != BRAID_BFLOAT16 && t->type < BRAID_FLOAT8E4M3FN;
+    return t->type != BRAID_STRING && value_bits(t->type) >= 8 && t->type != BRAID_BFLOAT16 &&
+           t->type < BRAID_FLOAT8E4M3FN;
 }
 
 static void write_and_read(const braid_tensor *t) {

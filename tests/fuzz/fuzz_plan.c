@@ -14,7 +14,8 @@ static const device_traits devices[] = {
     {.software = true, .float64 = true, .float16 = true, .int8 = true, .int16 = true, .nan_kept = true, .subgroup = 8,
      .shared_bytes = 32768, .max_invocations = 1024, .max_groups = 65535, .cores = 2, .max_buffer = 1u << 27},
     {.float64 = true, .float16 = true, .int8 = true, .int16 = true, .nan_kept = true, .subgroup = 32,
-     .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535, .cores = 528, .max_buffer = (uint64_t)1 << 32},
+     .shared_bytes = 49152, .max_invocations = 1024, .max_groups = 65535, .cores = 528,
+     .max_buffer = (uint64_t)1 << 32},
     {.subgroup = 64, .shared_bytes = 16384, .max_invocations = 128, .max_groups = 65535, .cores = 8,
      .max_buffer = 1u << 30},
     {.software = true, .subgroup = 4, .shared_bytes = 16384, .max_invocations = 128, .max_groups = 16, .cores = 1,
@@ -66,7 +67,9 @@ static graph *read_graph(const uint8_t *data, size_t size, arena *memory, braid_
     graph *g = NULL;
     char *source = arena_string(memory, (const char *)data, size);
     if (source && strncmp(source, "graph", 5) == 0)
-        return graph_parse(memory, source, &g, err) == BRAID_OK && graph_verify(g, err) == BRAID_OK && checked(g, err) ? g : NULL;
+        return graph_parse(memory, source, &g, err) == BRAID_OK && graph_verify(g, err) == BRAID_OK && checked(g, err)
+                   ? g
+                   : NULL;
     file *bytes, **files;
     size_t n_files;
     onnx_model *m;
@@ -153,7 +156,8 @@ static plan *make_plan(graph *g, arena *memory, const choices *c, braid_error *e
             any |= flags[p->host_nodes[i]] = taken_apart || (n->epilogue && !node_is_map(n));
         }
         if (taken_apart) g = without(g, memory, flags, err);
-        if (!taken_apart && any && sound(pass_unfuse(g, memory, flags, &g, err), "unfuse", err) != BRAID_OK) return NULL;
+        if (!taken_apart && any && sound(pass_unfuse(g, memory, flags, &g, err), "unfuse", err) != BRAID_OK)
+            return NULL;
         taken_apart = taken_apart || !any;
         if (any) p = plan_once(g, memory, c, err);
     }

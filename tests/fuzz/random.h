@@ -1,9 +1,9 @@
 /*
  * random.h: random valid graphs for random_graphs.c.
  *
- * A draft is a list of lines: inputs, constants, nodes. Every value carries its content as the CPU reference computes it,
- * so that generators choose from shapes and contents that exist. `exact` values must be equal on every device; the others
- * depend on rounding, and nothing that jumps (comparisons, casts to integers, sorting) is built on them.
+ * A draft is a list of lines: inputs, constants, nodes. Every value carries its content as the CPU reference computes
+ * it, so that generators choose from shapes and contents that exist. `exact` values must be equal on every device; the
+ * others depend on rounding, and nothing that jumps (comparisons, casts to integers, sorting) is built on them.
  */
 #ifndef RANDOM_H
 #define RANDOM_H
@@ -64,7 +64,8 @@ tensor *random_tensor(draft *, braid_type, int rank, const int64_t *dims, double
 void draft_finish(draft *);
 
 /* Evaluates the graph of a model: content by value number. noise > 0: every rounding is disturbed (seeded by it). */
-braid_status reference_run(draft *, const graph *, tensor *const *inputs, int noise, arena *, tensor ***out, braid_error *err);
+braid_status reference_run(draft *, const graph *, tensor *const *inputs, int noise, arena *, tensor ***out,
+                           braid_error *err);
 
 /* ---- what is wrong with a draft */
 typedef struct finding {

@@ -245,6 +245,7 @@ void draft_finish(draft *d) {
     for (int i = 0; i < d->n_lines; i++) {
         if (d->lines[i].kind != LINE_NODE) continue;
         for (int k = 0; k < d->lines[i].n_out; k++)
-            if (!uses[d->lines[i].out[k]] || (d->seed + (uint64_t)i * 7) % 11 == 0) d->outputs[d->n_outputs++] = d->lines[i].out[k];
+            if (!uses[d->lines[i].out[k]] || (d->seed + (uint64_t)i * 7) % 11 == 0)
+                d->outputs[d->n_outputs++] = d->lines[i].out[k];
     }
 }

@@ -4,10 +4,10 @@
  *     random_graphs [--seed S] [--count N] [--nodes N] [--device NAME] [--seconds N] [--lanes RUNS [--as-gpu PERCENT]
  *                   [--most-lanes N]]
  *
- * Each graph runs on the device as planned (twice: the same bits), with memory poisoned, storages apart and waves reversed
- * (the same bits, nothing written outside a tensor), without fusion, and, with named dims, under two sets of shapes.
- * Results are compared with the operators' CPU meaning, computed node by node. How far they may be apart is measured: the
- * reference runs again with every rounding disturbed. A graph that fails is reduced and printed.
+ * Each graph runs on the device as planned (twice: the same bits), with memory poisoned, storages apart and waves
+ * reversed (the same bits, nothing written outside a tensor), without fusion, and, with named dims, under two sets of
+ * shapes. Results are compared with the operators' CPU meaning, computed node by node. How far they may be apart is
+ * measured: the reference runs again with every rounding disturbed. A graph that fails is reduced and printed.
  *
  * With --lanes each graph runs RUNS times with random lanes instead, against runs of each lane alone (random_lanes.c).
  */
@@ -54,7 +54,8 @@ static size_t fill_inputs(const draft *d, tensor *const *replace, braid_tensor *
         if (d->lines[i].kind != LINE_INPUT) continue;
         const tensor *t = replace ? replace[n] : d->values[d->lines[i].out[0]].t;
         snprintf(names[n], sizeof names[n], "v%d", d->lines[i].out[0]);
-        in[n] = (braid_tensor){.name = names[n], .type = t->type.type, .rank = t->type.rank, .data = t->data, .bytes = t->bytes};
+        in[n] = (braid_tensor){
+            .name = names[n], .type = t->type.type, .rank = t->type.rank, .data = t->data, .bytes = t->bytes};
         memcpy(in[n].dims, t->type.dims, sizeof in[n].dims);
         n++;
     }
@@ -95,7 +96,8 @@ static bool same_bits(const draft *d, const run_result *a, const run_result *b, 
     if (a->status != b->status) return found(f, -1, "%s: %s", what, b->message);
     for (int i = 0; a->status == BRAID_OK && i < d->n_outputs; i++) {
         const uint8_t *x = a->out[i].data, *y = b->out[i].data;
-        if (a->out[i].bytes != b->out[i].bytes) return found(f, i, "%s: output v%d has another size", what, d->outputs[i]);
+        if (a->out[i].bytes != b->out[i].bytes)
+            return found(f, i, "%s: output v%d has another size", what, d->outputs[i]);
         for (size_t k = 0; k < a->out[i].bytes; k++)
             if (x[k] != y[k]) return found(f, i, "%s: output v%d differs at byte %zu", what, d->outputs[i], k);
     }
@@ -123,7 +125,8 @@ static bool overflows(const graph *g, tensor **values) {
     return false;
 }
 
-static braid_status ask_oracle(draft *d, const graph *g, tensor *const *inputs, arena *memory, oracle *o, braid_error *err) {
+static braid_status ask_oracle(draft *d, const graph *g, tensor *const *inputs, arena *memory, oracle *o,
+                               braid_error *err) {
     *o = (oracle){.g = g};
     TRY(reference_run(d, g, inputs, 0, memory, &o->values[0], err));
     for (int k = 1; k <= NOISE_RUNS; k++)
@@ -141,7 +144,8 @@ static double spread_of(const oracle *o, int32_t v, int64_t i, double want) {
     double most = 0;
     for (int k = 1; k <= NOISE_RUNS; k++) {
         double x = noisy(o, k, v, i);
-        most = isfinite(x) && isfinite(want) ? fmax(most, fabs(x - want)) : isnan(x) && isnan(want) ? most : x == want ? most : INFINITY;
+        if (isfinite(x) && isfinite(want)) most = fmax(most, fabs(x - want));
+        else if (!(isnan(x) && isnan(want)) && x != want) most = INFINITY;
     }
     return most;
 }
@@ -149,10 +153,13 @@ static double spread_of(const oracle *o, int32_t v, int64_t i, double want) {
 static bool close_enough(const braid_tensor *got, double x, double want, double spread, double mean) {
     if ((isnan(x) && isnan(want)) || x == want) return true;
     double eps = got->type == BRAID_FLOAT16 ? 0x1p-9 : got->type == BRAID_BFLOAT16 ? 0x1p-6 : 0x1p-19;
-    return fabs(x - want) <= 24 * fmax(spread, mean) + eps * fabs(want) + (got->type == BRAID_FLOAT16 ? 0x1p-22 : 1e-36) || isinf(spread);
+    return fabs(x - want) <=
+               24 * fmax(spread, mean) + eps * fabs(want) + (got->type == BRAID_FLOAT16 ? 0x1p-22 : 1e-36) ||
+           isinf(spread);
 }
 
-static bool compare_output(const draft *d, const oracle *o, int i, const braid_tensor *got, const char *what, finding *f) {
+static bool compare_output(const draft *d, const oracle *o, int i, const braid_tensor *got, const char *what,
+                           finding *f) {
     int32_t v = o->g->outputs[i];
     const tensor *want = o->values[0][v];
     bool exact = d->values[d->outputs[i]].exact || !type_is_float(want->type.type);
@@ -170,12 +177,14 @@ static bool compare_output(const draft *d, const oracle *o, int i, const braid_t
     }
     for (int64_t n = 0; n < count; n++) {
         double x = element_f64(got->type, got->data, n), y = element_f64(want->type.type, want->data, n);
-        bool ok = !exact                          ? close_enough(got, x, y, spread_of(o, v, n, y), mean)
-                  : type_is_float(want->type.type) ? x == y || (isnan(x) && isnan(y))
-                                                   : element_i64(got->type, got->data, n) == element_i64(got->type, want->data, n);
+        bool ok = !exact ? close_enough(got, x, y, spread_of(o, v, n, y), mean)
+                  : type_is_float(want->type.type)
+                      ? x == y || (isnan(x) && isnan(y))
+                      : element_i64(got->type, got->data, n) == element_i64(got->type, want->data, n);
         if (!ok)
-            return found(f, i, "%s: output v%d, element %lld: %.9g, reference %.9g (spread %.3g, mean %.3g%s)", what, d->outputs[i],
-                         (long long)n, x, y, exact ? 0 : spread_of(o, v, n, y), mean, exact ? ", exact" : "");
+            return found(f, i, "%s: output v%d, element %lld: %.9g, reference %.9g (spread %.3g, mean %.3g%s)", what,
+                         d->outputs[i], (long long)n, x, y, exact ? 0 : spread_of(o, v, n, y), mean,
+                         exact ? ", exact" : "");
     }
     return false;
 }
@@ -267,7 +276,8 @@ static bool try_symbolic(draft *d, const oracle *o, finding *f) {
         braid_status wanted = ask_oracle(d, m->m->g, by_number, memory, &second, &err);
         run_session(d, s, inputs, &r);
         if (wanted == BRAID_OK) bad = compare(d, &second, &r, "second shapes", f), total.second_ok++;
-        else if (r.status == BRAID_OK && !(wanted == BRAID_INDEX && all_empty(d, &r))) bad = found(f, -1, "second shapes: the reference says %s", err.message);
+        else if (r.status == BRAID_OK && !(wanted == BRAID_INDEX && all_empty(d, &r)))
+            bad = found(f, -1, "second shapes: the reference says %s", err.message);
         else if (r.status == BRAID_INTERNAL) bad = found(f, -1, "second shapes: %s", r.message);
         else total.second_refused++;
         arena_free(memory);
@@ -364,7 +374,8 @@ static bool cut_line(draft *d, int i, finding *f) {
     memmove(&trial.lines[i + old.n_out], &trial.lines[i + 1], (size_t)(trial.n_lines - i - 1) * sizeof old);
     trial.n_lines += old.n_out - 1;
     int n_outputs = 0;
-    for (int k = 0; k < old.n_out; k++) trial.lines[i + k] = (line){.kind = LINE_INPUT, .n_out = 1, .out = {old.out[k]}};
+    for (int k = 0; k < old.n_out; k++)
+        trial.lines[i + k] = (line){.kind = LINE_INPUT, .n_out = 1, .out = {old.out[k]}};
     for (int k = 0; k < trial.n_outputs; k++) {
         bool gone = false;
         for (int j = 0; j < old.n_out; j++) gone = gone || trial.outputs[k] == old.out[j];
@@ -442,7 +453,8 @@ static void print_lanes(bool now) {
     static uint64_t last;
     if (!lane_runs || (!now && clock_ns() - last < 60000000000u)) return;
     last = clock_ns();
-    printf("%u graphs (%u re-rolled), %llu runs with lanes (%llu lanes; %llu runs with failing lanes, %llu refused for unlike "
+    printf("%u graphs (%u re-rolled), %llu runs with lanes (%llu lanes; %llu runs with failing lanes, %llu refused for "
+           "unlike "
            "shapes), %u graphs failed\n",
            total.graphs, with_lanes.rolled, with_lanes.runs, with_lanes.lanes, with_lanes.failing, with_lanes.unlike,
            total.failed);
@@ -454,11 +466,13 @@ static void print_counts(void) {
     print_lanes(true);
     while (kinds < COUNT_OF(operators) && operators[kinds].name) kinds++;
     if (!lane_runs)
-        printf("\n%u graphs, %u nodes of %u operators, %u device steps, %u host steps, %u failed; %u with named dims (second shapes: "
-           "%u computed, %u refused); %u overflow\n",
+        printf("\n%u graphs, %u nodes of %u operators, %u device steps, %u host steps, %u failed; %u with named dims "
+               "(second shapes: "
+               "%u computed, %u refused); %u overflow\n",
                total.graphs, total.nodes, kinds, total.steps, total.host_steps, total.failed, total.symbolic,
                total.second_ok, total.second_refused, total.loose);
-    for (unsigned k = 0; !quiet && k < kinds; k++) printf("%s %u%s", operators[k].name, operators[k].count, k % 8 == 7 ? "\n" : "  ");
+    for (unsigned k = 0; !quiet && k < kinds; k++)
+        printf("%s %u%s", operators[k].name, operators[k].count, k % 8 == 7 ? "\n" : "  ");
     printf("\n");
 }
 

@@ -24,10 +24,11 @@ static int mask_of(braid_type t) {
 }
 
 static braid_type random_type(draft *d, int mask) {
-    static const braid_type list[] = {
-        BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32,
-        BRAID_FLOAT16, BRAID_FLOAT16, BRAID_BFLOAT16, BRAID_INT32, BRAID_INT64, BRAID_INT64, BRAID_INT8, BRAID_INT16,
-        BRAID_UINT8, BRAID_UINT16, BRAID_UINT32, BRAID_UINT64, BRAID_BOOL, BRAID_FLOAT64};
+    static const braid_type list[] = {BRAID_FLOAT32,  BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT32,
+                                      BRAID_FLOAT32,  BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT16, BRAID_FLOAT16,
+                                      BRAID_BFLOAT16, BRAID_INT32,   BRAID_INT64,   BRAID_INT64,   BRAID_INT8,
+                                      BRAID_INT16,    BRAID_UINT8,   BRAID_UINT16,  BRAID_UINT32,  BRAID_UINT64,
+                                      BRAID_BOOL,     BRAID_FLOAT64};
     for (;;) {
         braid_type t = list[draw(d, COUNT_OF(list))];
         if (mask_of(t) & mask) return t;
@@ -81,7 +82,8 @@ static int partner(draft *d, int v, braid_type t, bool exact) {
         const tensor_type *b = type_of(d, other);
         bool fits = b->type == t && (!exact || d->values[other].exact);
         for (int i = 1; fits && i <= a->rank && i <= b->rank; i++)
-            fits = a->dims[a->rank - i] == b->dims[b->rank - i] || b->dims[b->rank - i] == 1 || a->dims[a->rank - i] == 1;
+            fits =
+                a->dims[a->rank - i] == b->dims[b->rank - i] || b->dims[b->rank - i] == 1 || a->dims[a->rank - i] == 1;
         if (fits) return other;
     }
     int64_t dims[BRAID_MAX_RANK];
@@ -118,15 +120,19 @@ static int axis_of(draft *d, int v) {
 /* -------------------------------------------------------------------------------------------- elementwise */
 
 static bool make_unary(draft *d) {
-    static const char *const smooth[] = {"Erf", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Exp",
-        "HardSwish", "Log", "Mish", "Reciprocal", "Sigmoid", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tanh", "Elu",
-        "Celu", "Selu", "LeakyRelu", "HardSigmoid", "Swish", "Gelu", "Tanh", "Sigmoid", "Exp"};
-    return add(d, smooth[draw(d, COUNT_OF(smooth))], false, 1, IN(pick(d, FLOATS | (chance(d, 10) ? F64 : 0), 0, 6, false)), "%s", "");
+    static const char *const smooth[] = {
+        "Erf",       "Acos",        "Acosh",     "Asin", "Asinh", "Atan",       "Atanh",   "Cos",
+        "Cosh",      "Exp",         "HardSwish", "Log",  "Mish",  "Reciprocal", "Sigmoid", "Sin",
+        "Sinh",      "Softplus",    "Softsign",  "Sqrt", "Tanh",  "Elu",        "Celu",    "Selu",
+        "LeakyRelu", "HardSigmoid", "Swish",     "Gelu", "Tanh",  "Sigmoid",    "Exp"};
+    return add(d, smooth[draw(d, COUNT_OF(smooth))], false, 1,
+               IN(pick(d, FLOATS | (chance(d, 10) ? F64 : 0), 0, 6, false)), "%s", "");
 }
 
 static bool make_unary_exact(draft *d) {
     static const char *const any[] = {"Abs", "Neg", "Relu", "Identity"};
-    static const char *const jumps[] = {"Sign", "Ceil", "Floor", "Round", "IsNaN", "IsInf", "ThresholdedRelu", "Shrink"};
+    static const char *const jumps[] = {"Sign",  "Ceil",  "Floor",           "Round",
+                                        "IsNaN", "IsInf", "ThresholdedRelu", "Shrink"};
     switch (draw(d, 4)) {
     case 0: return add(d, any[draw(d, 4)], true, 1, IN(pick(d, NUMBERS | F64, 0, 6, false)), "%s", "");
     case 1: return add(d, jumps[draw(d, COUNT_OF(jumps))], true, 1, IN(pick(d, FLOATS, 0, 6, true)), "%s", "");
@@ -141,7 +147,8 @@ static bool make_arithmetic(draft *d) {
     bool real = type_is_float(type_of(d, v)->type);
     uint32_t which = draw(d, real ? 6 : 5);
     int w = partner(d, v, BRAID_TYPE_NONE, !real);
-    return add(d, names[which], !real || which == 3 || which == 4, 1, IN(chance(d, 50) ? v : w, chance(d, 80) ? w : v), "%s", "");
+    return add(d, names[which], !real || which == 3 || which == 4, 1, IN(chance(d, 50) ? v : w, chance(d, 80) ? w : v),
+               "%s", "");
 }
 
 static bool make_variadic(draft *d) {
@@ -199,7 +206,8 @@ static bool make_clip(draft *d) {
         return add(d, "PRelu", false, 1, IN(v, partner(d, v, BRAID_TYPE_NONE, false)), "%s", "");
     if (type_is_float(t) && type_of(d, v)->rank > 1) {
         int p[4];
-        for (int i = 0; i < 4; i++) p[i] = draft_tensor(d, chance(d, 70) ? LINE_CONSTANT : LINE_INPUT, random_tensor(d, t, 1, one, 0.5, 2));
+        for (int i = 0; i < 4; i++)
+            p[i] = draft_tensor(d, chance(d, 70) ? LINE_CONSTANT : LINE_INPUT, random_tensor(d, t, 1, one, 0.5, 2));
         return add(d, "BatchNormalization", false, 1, IN(v, p[0], p[1], p[2], p[3]), "%s", "");
     }
     return add(d, "Clip", true, 1, IN(v, low), "%s", "");
@@ -208,7 +216,9 @@ static bool make_clip(draft *d) {
 static bool make_pow(draft *d) {
     int v = pick(d, FLOATS, 0, 5, false);
     double e = (double[]){2, 3, 0.5, -1, 1, 0}[draw(d, 6)];
-    return add(d, "Pow", false, 1, IN(v, draft_tensor(d, LINE_CONSTANT, random_tensor(d, type_of(d, v)->type, 0, NULL, e, e + 1e-9))), "%s", "");
+    return add(d, "Pow", false, 1,
+               IN(v, draft_tensor(d, LINE_CONSTANT, random_tensor(d, type_of(d, v)->type, 0, NULL, e, e + 1e-9))), "%s",
+               "");
 }
 
 /* A chain as activations are written: x * sigmoid(x), GELU, residuals. */
@@ -222,7 +232,8 @@ static bool make_chain(draft *d) {
 
 /* What may follow a product, a reduction or a normalisation: up to four elementwise nodes, with broadcast operands. */
 static bool make_epilogue(draft *d) {
-    static const char *const steps[] = {"Add", "Mul", "Sub", "Relu", "Sigmoid", "Tanh", "LeakyRelu", "Max", "Gelu", "Neg"};
+    static const char *const steps[] = {"Add",  "Mul",       "Sub", "Relu", "Sigmoid",
+                                        "Tanh", "LeakyRelu", "Max", "Gelu", "Neg"};
     int root = d->n_values - 1, v = root;
     if (chance(d, 35)) return true;
     for (int n = 1 + (int)draw(d, 4); n > 0; n--) {
@@ -254,7 +265,8 @@ static bool make_reduce(draft *d) {
     int64_t axes[BRAID_MAX_RANK];
     int n = some_axes(d, v, axes), keep = (int)draw(d, 2);
     int64_t count = 0;
-    if (which == 2 && (!tensor_type_count(type_of(d, v), &count) || count > 100)) which = 0; /* its order decides over overflow */
+    if (which == 2 && (!tensor_type_count(type_of(d, v), &count) || count > 100))
+        which = 0; /* its order decides over overflow */
     bool exact = which >= 8 || !type_is_float(type_of(d, v)->type);
     if (n == 0 || chance(d, 10)) return add(d, names[which], exact, 1, IN(v), "keepdims = %d", keep);
     return add(d, names[which], exact, 1, IN(v, ints(d, n, axes)), "keepdims = %d", keep);
@@ -263,8 +275,8 @@ static bool make_reduce(draft *d) {
 static bool make_arg(draft *d) {
     int v = pick(d, FLOATS | INTS, 1, 5, true), axis = axis_of(d, v);
     if (chance(d, 50))
-        return add(d, chance(d, 50) ? "ArgMax" : "ArgMin", true, 1, IN(v), "axis = %d, keepdims = %u, select_last_index = %u",
-                   axis, draw(d, 2), draw(d, 2));
+        return add(d, chance(d, 50) ? "ArgMax" : "ArgMin", true, 1, IN(v),
+                   "axis = %d, keepdims = %u, select_last_index = %u", axis, draw(d, 2), draw(d, 2));
     int64_t dim = type_of(d, v)->dims[axis < 0 ? axis + type_of(d, v)->rank : axis];
     int64_t k = (int64_t)draw(d, (uint32_t)dim + 1);
     return add(d, "TopK", true, 2, IN(v, ints(d, 1, &k)), "axis = %d, largest = %u", axis, draw(d, 2));
@@ -274,8 +286,10 @@ static bool make_softmax(draft *d) {
     int v = pick(d, FLOATS, 1, 5, false), axis = axis_of(d, v);
     switch (draw(d, 4)) {
     case 0: return add(d, "LogSoftmax", false, 1, IN(v), "axis = %d", axis);
-    case 1: return add(d, "CumSum", false, 1, IN(v, draft_tensor(d, LINE_CONSTANT, random_tensor(d, BRAID_INT64, 0, NULL, axis, axis + 1))),
-                       "exclusive = %u, reverse = %u", draw(d, 2), draw(d, 2));
+    case 1:
+        return add(d, "CumSum", false, 1,
+                   IN(v, draft_tensor(d, LINE_CONSTANT, random_tensor(d, BRAID_INT64, 0, NULL, axis, axis + 1))),
+                   "exclusive = %u, reverse = %u", draw(d, 2), draw(d, 2));
     case 2: return add(d, "LpNormalization", false, 1, IN(v), "axis = %d, p = %u", axis, 1 + draw(d, 2));
     default: return add(d, "Softmax", false, 1, IN(v), "axis = %d", axis);
     }
@@ -285,14 +299,16 @@ static bool make_norm(draft *d) {
     int v = pick(d, FLOATS, 2, 5, false);
     const tensor_type *t = type_of(d, v);
     int axis = (int)draw(d, (uint32_t)t->rank);
-    int scale = fresh(d, t->type, t->rank - axis, t->dims + axis, 60), bias = fresh(d, t->type, t->rank - axis, t->dims + axis, 60);
+    int scale = fresh(d, t->type, t->rank - axis, t->dims + axis, 60),
+        bias = fresh(d, t->type, t->rank - axis, t->dims + axis, 60);
     int channel = fresh(d, t->type, 1, t->dims + 1, 60), shift = fresh(d, t->type, 1, t->dims + 1, 60);
     int64_t groups = t->dims[1] % 4 == 0 ? 4 : t->dims[1] % 2 == 0 ? 2 : 1;
     switch (draw(d, 6)) {
     case 0: return add(d, "LayerNormalization", false, 1, IN(v, scale, bias), "axis = %d", axis);
     case 1: return add(d, "LayerNormalization", false, 1, IN(v, scale), "axis = %d", axis - t->rank);
     case 2: return add(d, "RMSNormalization", false, 1, IN(v, scale), "axis = %d", axis);
-    case 3: return add(d, "GroupNormalization", false, 1, IN(v, channel, shift), "num_groups = %lld", (long long)groups);
+    case 3:
+        return add(d, "GroupNormalization", false, 1, IN(v, channel, shift), "num_groups = %lld", (long long)groups);
     case 4: return add(d, "LRN", false, 1, IN(v), "size = %u, alpha = 0.01", 1 + 2 * draw(d, 3));
     default: return add(d, "InstanceNormalization", false, 1, IN(v, channel, shift), "epsilon = 0.01");
     }
@@ -343,7 +359,8 @@ static window random_window(draft *d, int n) {
         }
         at += (size_t)snprintf(w.text + at, sizeof w.text - at, "]");
     }
-    if (same) snprintf(w.text + at, sizeof w.text - at, ", auto_pad = \"%s\"", chance(d, 50) ? "SAME_UPPER" : "SAME_LOWER");
+    if (same)
+        snprintf(w.text + at, sizeof w.text - at, ", auto_pad = \"%s\"", chance(d, 50) ? "SAME_UPPER" : "SAME_LOWER");
     return w;
 }
 
@@ -361,7 +378,8 @@ static bool make_conv(draft *d) {
     int filter = fresh(d, t->type, t->rank, dims, 70);
     d->specials = specials;
     int bias = chance(d, 60) ? fresh(d, t->type, 1, &m, 70) : -1;
-    if (!add(d, back ? "ConvTranspose" : "Conv", false, 1, IN(v, filter, bias), "group = %lld, %s", (long long)group, w.text))
+    if (!add(d, back ? "ConvTranspose" : "Conv", false, 1, IN(v, filter, bias), "group = %lld, %s", (long long)group,
+             w.text))
         return false;
     int y = d->n_values - 1;
     if (chance(d, 30)) add(d, "Relu", true, 1, IN(y), "%s", "");
@@ -374,11 +392,14 @@ static bool make_pool(draft *d) {
     window w = random_window(d, type_of(d, v)->rank - 2);
     bool exact = d->values[v].exact;
     switch (draw(d, 6)) {
-    case 0: return add(d, "AveragePool", false, 1, IN(v), "%s, count_include_pad = %u, ceil_mode = %u", w.text, draw(d, 2), draw(d, 2));
+    case 0:
+        return add(d, "AveragePool", false, 1, IN(v), "%s, count_include_pad = %u, ceil_mode = %u", w.text, draw(d, 2),
+                   draw(d, 2));
     case 1: return add(d, "LpPool", false, 1, IN(v), "%s, p = %u", w.text, 1 + draw(d, 3));
     case 2: return add(d, chance(d, 50) ? "GlobalAveragePool" : "GlobalLpPool", false, 1, IN(v), "%s", "");
     case 3: return add(d, "GlobalMaxPool", true, 1, IN(v), "%s", "");
-    default: return add(d, "MaxPool", true, exact && chance(d, 40) ? 2 : 1, IN(v), "%s, ceil_mode = %u", w.text, draw(d, 2));
+    default:
+        return add(d, "MaxPool", true, exact && chance(d, 40) ? 2 : 1, IN(v), "%s, ceil_mode = %u", w.text, draw(d, 2));
     }
 }
 
@@ -396,7 +417,9 @@ static bool make_view(draft *d) {
         for (int i = 0; i < t->rank; i++)
             if (t->dims[i] == 1 && chance(d, 70)) dims[n++] = i;
         return add(d, "Squeeze", true, 1, IN(v, ints(d, n, dims)), "%s", "");
-    case 2: dims[0] = (int64_t)draw(d, (uint32_t)t->rank + 1); return add(d, "Unsqueeze", true, 1, IN(v, ints(d, 1, dims)), "%s", "");
+    case 2:
+        dims[0] = (int64_t)draw(d, (uint32_t)t->rank + 1);
+        return add(d, "Unsqueeze", true, 1, IN(v, ints(d, 1, dims)), "%s", "");
     default:
         for (int64_t f = 2; count > 0 && n < 4; f = 2 + draw(d, 7))
             if (chance(d, 25)) dims[n++] = 1;
@@ -415,7 +438,8 @@ static bool make_transpose(draft *d) {
         int j = (int)draw(d, (uint32_t)i + 1), x = p[i];
         p[i] = p[j], p[j] = x;
     }
-    for (int i = 0; i < rank; i++) snprintf(list + strlen(list), sizeof list - strlen(list), "%s%d", i ? ", " : "", p[i]);
+    for (int i = 0; i < rank; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%d", i ? ", " : "", p[i]);
     return add(d, "Transpose", true, 1, IN(v), "perm = [%s]", list);
 }
 
@@ -438,7 +462,8 @@ static bool make_concat(draft *d) {
     }
     if (n > 1 && chance(d, 30)) in[draw(d, (uint32_t)n)] = v;
     for (int k = 0; k < n; k++) /* parts that this plan makes, so that they may be written in place */
-        if (chance(d, 40) && mask_of(t->type) & NUMBERS && add(d, "Relu", true, 1, IN(in[k]), "%s", "")) in[k] = d->n_values - 1;
+        if (chance(d, 40) && mask_of(t->type) & NUMBERS && add(d, "Relu", true, 1, IN(in[k]), "%s", ""))
+            in[k] = d->n_values - 1;
     return add(d, "Concat", true, 1, n, in, "axis = %d", axis);
 }
 
@@ -463,17 +488,20 @@ static bool make_slice(draft *d) {
         steps[n] = (int64_t[]){1, 1, 1, 2, -1, -2, 3}[draw(d, 7)];
         int64_t a = (int64_t)draw(d, (uint32_t)dim + 1), b = (int64_t)draw(d, (uint32_t)dim + 2);
         starts[n] = steps[n] > 0 ? (a < b ? a : b) : (a < b ? b : a);
-        ends[n] = steps[n] > 0 ? (chance(d, 30) ? INT64_MAX : a < b ? b : a) : (chance(d, 50) ? INT64_MIN : a < b ? a : b);
+        ends[n] = steps[n] > 0 ? (chance(d, 30) ? INT64_MAX : a < b ? b : a)
+                               : (chance(d, 50) ? INT64_MIN : a < b ? a : b);
         n++;
     }
     if (!n) return false;
-    return add(d, "Slice", true, 1, IN(v, ints(d, n, starts), ints(d, n, ends), ints(d, n, axes), ints(d, n, steps)), "%s", "");
+    return add(d, "Slice", true, 1, IN(v, ints(d, n, starts), ints(d, n, ends), ints(d, n, axes), ints(d, n, steps)),
+               "%s", "");
 }
 
 static int indices(draft *d, int64_t dim, int rank, const int64_t *dims) {
     int64_t least = chance(d, 50) ? -dim : 0;
     braid_type t = chance(d, 70) ? BRAID_INT64 : BRAID_INT32;
-    return draft_tensor(d, chance(d, 40) ? LINE_CONSTANT : LINE_INPUT, random_tensor(d, t, rank, dims, (double)least, (double)dim));
+    return draft_tensor(d, chance(d, 40) ? LINE_CONSTANT : LINE_INPUT,
+                        random_tensor(d, t, rank, dims, (double)least, (double)dim));
 }
 
 static bool make_gather(draft *d) {
@@ -508,8 +536,8 @@ static bool make_scatter(draft *d) {
     static const char *const kinds[] = {"add", "mul", "max", "min", "none"};
     uint32_t kind = draw(d, 5);
     int where = indices(d, dim, t->rank, dims), what = fresh(d, t->type, t->rank, dims, 20);
-    return add(d, "ScatterElements", kind >= 2 || !type_is_float(t->type), 1, IN(v, where, what), "axis = %d, reduction = \"%s\"",
-               axis, kinds[kind]);
+    return add(d, "ScatterElements", kind >= 2 || !type_is_float(t->type), 1, IN(v, where, what),
+               "axis = %d, reduction = \"%s\"", axis, kinds[kind]);
 }
 
 static bool make_pad(draft *d) {
@@ -517,10 +545,12 @@ static bool make_pad(draft *d) {
     static const char *const modes[] = {"constant", "constant", "reflect", "edge", "wrap"};
     const char *mode = modes[draw(d, 5)];
     int64_t pads[2 * BRAID_MAX_RANK];
-    for (int i = 0; i < 2 * rank; i++) pads[i] = chance(d, 50) ? 0 : (int64_t)draw(d, 4) - (mode[0] == 'c' && chance(d, 20) ? 2 : 0);
+    for (int i = 0; i < 2 * rank; i++)
+        pads[i] = chance(d, 50) ? 0 : (int64_t)draw(d, 4) - (mode[0] == 'c' && chance(d, 20) ? 2 : 0);
     int by = ints(d, 2 * rank, pads);
     if (mode[0] != 'c' || chance(d, 50)) return add(d, "Pad", true, 1, IN(v, by), "mode = \"%s\"", mode);
-    return add(d, "Pad", true, 1, IN(v, by, draft_tensor(d, LINE_CONSTANT, random_tensor(d, type_of(d, v)->type, 0, NULL, 0, 3))),
+    return add(d, "Pad", true, 1,
+               IN(v, by, draft_tensor(d, LINE_CONSTANT, random_tensor(d, type_of(d, v)->type, 0, NULL, 0, 3))),
                "mode = \"constant\"");
 }
 
@@ -533,7 +563,8 @@ static bool make_repeat(draft *d) {
         return rank && add(d, "Tile", true, 1, IN(v, ints(d, rank, dims)), "%s", "");
     }
     for (int i = 0; i < lead; i++) dims[i] = 1 + draw(d, 3);
-    for (int i = 0; i < rank; i++) dims[lead + i] = type_of(d, v)->dims[i] == 1 && chance(d, 60) ? random_dim(d) : type_of(d, v)->dims[i];
+    for (int i = 0; i < rank; i++)
+        dims[lead + i] = type_of(d, v)->dims[i] == 1 && chance(d, 60) ? random_dim(d) : type_of(d, v)->dims[i];
     return add(d, "Expand", true, 1, IN(v, ints(d, rank + lead, dims)), "%s", "");
 }
 
@@ -546,8 +577,8 @@ static bool make_resize(draft *d) {
     int64_t sizes[BRAID_MAX_RANK];
     for (int i = 0; i < rank; i++) sizes[i] = i < 2 ? type_of(d, v)->dims[i] : 1 + draw(d, 12);
     uint32_t mode = draw(d, 3);
-    return add(d, "Resize", mode == 0, 1, IN(v, -1, -1, ints(d, rank, sizes)), "mode = \"%s\", coordinate_transformation_mode = \"%s\"",
-               modes[mode], places[draw(d, 4)]);
+    return add(d, "Resize", mode == 0, 1, IN(v, -1, -1, ints(d, rank, sizes)),
+               "mode = \"%s\", coordinate_transformation_mode = \"%s\"", modes[mode], places[draw(d, 4)]);
 }
 
 static bool make_other(draft *d) {
@@ -561,7 +592,8 @@ static bool make_other(draft *d) {
     case 4: {
         int64_t depth = 1 + draw(d, 6);
         int hot = pick(d, I32 | I64, 0, 3, true);
-        return add(d, "OneHot", true, 1, IN(hot, ints(d, 1, &depth), fresh(d, BRAID_FLOAT32, 1, (int64_t[]){2}, 80)), "axis = -1");
+        return add(d, "OneHot", true, 1, IN(hot, ints(d, 1, &depth), fresh(d, BRAID_FLOAT32, 1, (int64_t[]){2}, 80)),
+                   "axis = -1");
     }
     default: {
         int64_t lengths = t->dims[0];
@@ -591,7 +623,9 @@ static bool make_rows(draft *d) {
     case 0: return add(d, "Hardmax", true, 1, IN(pick(d, FLOATS, 1, 4, true)), "axis = -1");
     case 1: return add(d, "MeanVarianceNormalization", false, 1, IN(v), "axes = [%d]", axis);
     case 2: return add(d, "Dropout", true, 1, IN(v), "%s", "");
-    case 3: return add(d, "SwiGLU", false, 1, IN(v, fresh(d, type_of(d, v)->type, type_of(d, v)->rank, type_of(d, v)->dims, 20)), "%s", "");
+    case 3:
+        return add(d, "SwiGLU", false, 1,
+                   IN(v, fresh(d, type_of(d, v)->type, type_of(d, v)->rank, type_of(d, v)->dims, 20)), "%s", "");
     default: return add(d, "Tan", false, 1, IN(v), "%s", "");
     }
 }
@@ -606,13 +640,15 @@ static bool make_places(draft *d) {
         dims[0] = n, dims[1] = 1;
         int where = indices(d, t->dims[0], 2, dims);
         for (int i = 1; i < t->rank; i++) dims[i] = t->dims[i];
-        return add(d, "ScatterND", true, 1, IN(v, where, fresh(d, t->type, t->rank, dims, 20)), "reduction = \"%s\"", chance(d, 50) ? "max" : "none");
+        return add(d, "ScatterND", true, 1, IN(v, where, fresh(d, t->type, t->rank, dims, 20)), "reduction = \"%s\"",
+                   chance(d, 50) ? "max" : "none");
     case 1:
         dims[0] = t->dims[0], dims[1] = 1;
         return add(d, "GatherND", true, 1, IN(v, indices(d, t->dims[1], 2, dims)), "batch_dims = 1");
     case 2: {
         tensor *lengths = random_tensor(d, BRAID_INT64, 1, &t->dims[1], 1, (double)t->dims[0] + 1);
-        return add(d, "ReverseSequence", true, 1, IN(v, draft_tensor(d, LINE_INPUT, lengths)), "time_axis = 0, batch_axis = 1");
+        return add(d, "ReverseSequence", true, 1, IN(v, draft_tensor(d, LINE_INPUT, lengths)),
+                   "time_axis = 0, batch_axis = 1");
     }
     default:
         for (int i = 0; i < t->rank; i++) dims[i] = 1 + draw(d, 9);
@@ -621,7 +657,8 @@ static bool make_places(draft *d) {
 }
 
 static bool make_einsum(draft *d) {
-    static const char *const equations[] = {"ij,jk->ik", "ij,kj->ki", "ij,ij->i", "ij,ij->", "ij,jk", "ij,jk->kij", "ij,jk->j"};
+    static const char *const equations[] = {"ij,jk->ik", "ij,kj->ki",  "ij,ij->i", "ij,ij->",
+                                            "ij,jk",     "ij,jk->kij", "ij,jk->j"};
     int v = pick(d, FLOATS, 2, 2, false);
     const tensor_type *t = type_of(d, v);
     uint32_t which = draw(d, COUNT_OF(equations));
@@ -636,18 +673,23 @@ static bool make_generated(draft *d) {
     case 0: return add(d, "EyeLike", true, 1, IN(v), "k = %d", (int)draw(d, 5) - 2);
     case 1: {
         int p[3];
-        for (int i = 0; i < 3; i++) p[i] = draft_tensor(d, chance(d, 50) ? LINE_CONSTANT : LINE_INPUT, random_tensor(d, BRAID_INT64, 0, NULL, i == 1 ? 5 : 1, i == 1 ? 40 : 4));
+        for (int i = 0; i < 3; i++)
+            p[i] = draft_tensor(d, chance(d, 50) ? LINE_CONSTANT : LINE_INPUT,
+                                random_tensor(d, BRAID_INT64, 0, NULL, i == 1 ? 5 : 1, i == 1 ? 40 : 4));
         return add(d, "Range", true, 1, IN(p[0], p[1], p[2]), "%s", "");
     }
     case 2: return add(d, "CastLike", true, 1, IN(pick(d, ANY, 0, 4, true), v), "%s", "");
-    default: return add(d, "BitCast", true, 1, IN(pick(d, d->specials ? I32 : F32 | I32, 0, 4, true)), "to = %d", chance(d, 50) ? (int)BRAID_INT32 : (int)BRAID_UINT32);
+    default:
+        return add(d, "BitCast", true, 1, IN(pick(d, d->specials ? I32 : F32 | I32, 0, 4, true)), "to = %d",
+                   chance(d, 50) ? (int)BRAID_INT32 : (int)BRAID_UINT32);
     }
 }
 
 static bool make_sample(draft *d) {
     int v = pick(d, F32, 4, 4, false);
     const tensor_type *t = type_of(d, v);
-    static const char *const modes[] = {"linear", "nearest", "cubic"}, *const paddings[] = {"zeros", "border", "reflection"};
+    static const char *const modes[] = {"linear", "nearest", "cubic"}, *const paddings[] = {"zeros", "border",
+                                                                                            "reflection"};
     int64_t dims[4] = {t->dims[0], 1 + draw(d, 6), 1 + draw(d, 6), 2};
     int grid = draft_tensor(d, LINE_INPUT, random_tensor(d, t->type, 4, dims, -1.2, 1.2));
     return add(d, "GridSample", false, 1, IN(v, grid), "mode = \"%s\", padding_mode = \"%s\", align_corners = %u",
@@ -663,13 +705,14 @@ static const struct {
     bool (*make)(draft *);
     int weight;
 } makers[] = {
-    {make_unary, 9},  {make_unary_exact, 8}, {make_arithmetic, 14}, {make_variadic, 3}, {make_integer, 4}, {make_compare, 4},
-    {make_where, 3},  {make_cast, 5},        {make_clip, 4},        {make_pow, 2},      {make_chain, 4},   {make_reduce, 8},
-    {make_arg, 3},    {make_softmax, 4},     {make_norm, 4},        {make_matmul, 5},   {make_gemm, 4},    {make_conv, 8},
-    {make_pool, 4},   {make_view, 10},       {make_transpose, 6},   {make_concat, 9},   {make_split, 8},   {make_slice, 5},
-    {make_gather, 5}, {make_scatter, 2},     {make_pad, 3},         {make_repeat, 4},   {make_resize, 3},  {make_other, 4},
-    {make_follow, 3}, {make_rows, 3},   {make_places, 4},      {make_einsum, 2},     {make_generated, 3}, {make_sample, 1},
-    {make_product, 6}, {make_conv_chain, 4}, {make_reduce_chain, 4}, {make_norm_chain, 4}};
+    {make_unary, 9},     {make_unary_exact, 8}, {make_arithmetic, 14}, {make_variadic, 3},     {make_integer, 4},
+    {make_compare, 4},   {make_where, 3},       {make_cast, 5},        {make_clip, 4},         {make_pow, 2},
+    {make_chain, 4},     {make_reduce, 8},      {make_arg, 3},         {make_softmax, 4},      {make_norm, 4},
+    {make_matmul, 5},    {make_gemm, 4},        {make_conv, 8},        {make_pool, 4},         {make_view, 10},
+    {make_transpose, 6}, {make_concat, 9},      {make_split, 8},       {make_slice, 5},        {make_gather, 5},
+    {make_scatter, 2},   {make_pad, 3},         {make_repeat, 4},      {make_resize, 3},       {make_other, 4},
+    {make_follow, 3},    {make_rows, 3},        {make_places, 4},      {make_einsum, 2},       {make_generated, 3},
+    {make_sample, 1},    {make_product, 6},     {make_conv_chain, 4},  {make_reduce_chain, 4}, {make_norm_chain, 4}};
 
 static bool (*random_maker(draft *d))(draft *) {
     int total = 0;
@@ -697,7 +740,8 @@ void draft_make(draft *d, uint64_t seed, int nodes) {
     int64_t dims[BRAID_MAX_RANK];
     int rank = random_shape(d, 1, 5, dims);
     fresh(d, random_type(d, NUMBERS), rank, dims, 0);
-    for (int tries = 0; tries < 4 * nodes && d->n_nodes < wanted && d->n_lines + 12 < DRAFT_LINES; tries++) random_maker(d)(d);
+    for (int tries = 0; tries < 4 * nodes && d->n_nodes < wanted && d->n_lines + 12 < DRAFT_LINES; tries++)
+        random_maker(d)(d);
     drop_unused(d);
     draft_finish(d);
 }

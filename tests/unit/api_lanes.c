@@ -12,20 +12,25 @@ static const char *const graphs[] = {
     "graph t(a: float32[3,5], b: float32[5]) { y = Add(a, b) z = Relu(y) } -> z",
     "graph t(a: float32[4,6], b: float32[6,9], c: float32[9]) { m = MatMul(a, b) y = Add(m, c) z = Sigmoid(y) } -> z",
     "graph t(a: float32[1,33], b: float32[33,17]) { y = MatMul(a, b) } -> y",
-    "graph t(a: float32[1,3,9,7], b: float32[5,3,3,3], c: float32[5]) { m = Conv(a, b, c) {pads = [1, 1, 1, 1], strides = [2, 1]} y = Relu(m) } -> y",
+    "graph t(a: float32[1,3,9,7], b: float32[5,3,3,3], c: float32[5]) { m = Conv(a, b, c) {pads = [1, 1, 1, 1], "
+    "strides = [2, 1]} y = Relu(m) } -> y",
     "graph t(a: float32[1,6,8,8], b: float32[6,1,3,3]) { y = Conv(a, b) {group = 6} } -> y",
     "graph t(a: float32[1,2,5,5], b: float32[2,3,3,3]) { y = ConvTranspose(a, b) {strides = [2, 2]} } -> y",
     "graph t(a: float32[1,2,9,9]) { y, z = MaxPool(a) {kernel_shape = [3, 3], strides = [2, 2]} } -> y, z",
     "graph t(a: float32[7,40]) { y = Softmax(a) {axis = -1} } -> y",
     "graph t(a: float32[5,48], b: float32[48], c: float32[48]) { y = LayerNormalization(a, b, c) {axis = -1} } -> y",
-    "graph t(a: float32[3,4,5]) { axes: int64[1] = constant {1} y = ReduceMean(a, axes) {keepdims = 0} z = Transpose(a) {perm = [2, 0, 1]} } -> y, z",
+    "graph t(a: float32[3,4,5]) { axes: int64[1] = constant {1} y = ReduceMean(a, axes) {keepdims = 0} z = "
+    "Transpose(a) {perm = [2, 0, 1]} } -> y, z",
     "graph t(a: int64[6,3], b: int64[3]) { y = Div(a, b) z = Cast(y) {to = 1} } -> z",
-    "graph t(a: float32[2,3], b: float32[1,3]) { y = Concat(a, b) {axis = 0} n: int64[2] = constant {1, 2} p, q = Split(y, n) {axis = 0} } -> p, q",
-    "graph t(a: float32[9,4], b: int64[3]) { zero: int64[] = constant {0} c = Abs(b) y = Gather(a, c) {axis = 0} } -> y",
+    "graph t(a: float32[2,3], b: float32[1,3]) { y = Concat(a, b) {axis = 0} n: int64[2] = constant {1, 2} p, q = "
+    "Split(y, n) {axis = 0} } -> p, q",
+    "graph t(a: float32[9,4], b: int64[3]) { zero: int64[] = constant {0} c = Abs(b) y = Gather(a, c) {axis = 0} } -> "
+    "y",
     "graph t(a: float32[2,30]) { k: int64[1] = constant {4} y, z = TopK(a, k) {axis = -1} } -> y, z",
     "graph t(a: float16[3,8], b: float16[8]) { y = Mul(a, b) z = Tanh(y) } -> z",
     "graph t(a: float32[3,3]) { y = Det(a) z = Neg(y) } -> z",
-    "graph t(a: float32[4,4], b: float32[4,4]) { s: int64[1] = constant {16} y = Reshape(a, s) z = Identity(b) } -> y, z",
+    "graph t(a: float32[4,4], b: float32[4,4]) { s: int64[1] = constant {16} y = Reshape(a, s) z = Identity(b) } -> y, "
+    "z",
 };
 
 typedef struct problem {
@@ -55,7 +60,8 @@ static void problem_new(problem *p, const char *source, uint32_t lanes, unsigned
     }
     braid_session_options o = {.size = sizeof o, .lanes_max = LANES_MAX, .verify = true};
     braid_device *device = ops_device(false);
-    if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK) fail_msg("%s\n%s", err.message, source);
+    if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK)
+        fail_msg("%s\n%s", err.message, source);
 }
 
 static void problem_free(problem *p) {
@@ -135,7 +141,8 @@ static void grids(void **state) {
         problem_new(&p, graphs[i], 64, 2);
         for (size_t k = 0; k < COUNT_OF(lanes); k++) {
             braid_tensor out[OUTPUTS_MAX] = {{0}};
-            if (braid_session_run(p.session, lanes[k], p.in, p.n_in, out, p.n_out, &err) != BRAID_OK) fail_msg("%s", err.message);
+            if (braid_session_run(p.session, lanes[k], p.in, p.n_in, out, p.n_out, &err) != BRAID_OK)
+                fail_msg("%s", err.message);
             assert_int_equal(session_stage(p.session)->bucket, 64);
             check_groups(&p, lanes[k]);
             for (size_t n = 0; n < p.n_out; n++) braid_tensor_free(&out[n]);
@@ -147,7 +154,8 @@ static void grids(void **state) {
 static void run_lanes(problem *p, uint32_t lanes, uint32_t room, int stages) {
     braid_error err = {0};
     braid_tensor out[OUTPUTS_MAX] = {{0}};
-    if (braid_session_run(p->session, lanes, p->in, p->n_in, out, p->n_out, &err) != BRAID_OK) fail_msg("%s", err.message);
+    if (braid_session_run(p->session, lanes, p->in, p->n_in, out, p->n_out, &err) != BRAID_OK)
+        fail_msg("%s", err.message);
     assert_int_equal(session_stage(p->session)->bucket, room);
     assert_int_equal(p->session->stages.count, stages);
     check_lane(p, graphs[1], out, lanes - 1);
@@ -214,7 +222,8 @@ static void index_of_one_lane(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(grids), cmocka_unit_test(buckets), cmocka_unit_test(depends_on_data),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(grids),
+                                       cmocka_unit_test(buckets),  cmocka_unit_test(depends_on_data),
                                        cmocka_unit_test(refusals), cmocka_unit_test(index_of_one_lane)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

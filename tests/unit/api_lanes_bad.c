@@ -210,7 +210,8 @@ static void unlike_results(void **state) {
     assert_int_equal(braid_session_create(&device, 1, m, &o, &s, &err), BRAID_OK);
     braid_status status = braid_session_run(s, 3, &of, 1, &to, 1, &err);
     assert_true(status == BRAID_UNSUPPORTED || status == BRAID_SHAPE);
-    assert_non_null(strstr(err.message, "output 'y': lane 2 gives another shape than the lanes before it: [1,3] after [1,2]"));
+    assert_non_null(
+        strstr(err.message, "output 'y': lane 2 gives another shape than the lanes before it: [1,3] after [1,2]"));
     braid_tensor_free(&to);
     to = (braid_tensor){0};
     assert_int_equal(braid_session_run(s, 2, &of, 1, &to, 1, &err), BRAID_OK);

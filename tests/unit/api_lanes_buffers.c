@@ -1,6 +1,6 @@
 /*
- * api_lanes_buffers.c: inputs and outputs with a buffer for each lane (BRAID_TENSOR_LANES) are those of one buffer with a
- * stride, on the device and on the host, for views of inputs, host steps and lanes one by one. Outputs may be written
+ * api_lanes_buffers.c: inputs and outputs with a buffer for each lane (BRAID_TENSOR_LANES) are those of one buffer with
+ * a stride, on the device and on the host, for views of inputs, host steps and lanes one by one. Outputs may be written
  * where inputs lie.
  */
 #include "ops_gpu.h"
@@ -45,8 +45,10 @@ static void problem_new(problem *p, const char *source, bool host) {
     p->n_out = (size_t)p->model->m->g->n_outputs;
     for (int i = 0; i < LANES * 12; i++) p->a[i] = (float)(i % 7) - 2.5f;
     for (int i = 0; i < LANES * 4; i++) p->b[i] = (float)(i * i % 5);
-    p->dense[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {3, 4}, .data = p->a, .bytes = sizeof p->a};
-    p->dense[1] = (braid_tensor){.name = "b", .type = BRAID_FLOAT32, .rank = 1, .dims = {4}, .data = p->b, .bytes = sizeof p->b};
+    p->dense[0] = (braid_tensor){
+        .name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {3, 4}, .data = p->a, .bytes = sizeof p->a};
+    p->dense[1] =
+        (braid_tensor){.name = "b", .type = BRAID_FLOAT32, .rank = 1, .dims = {4}, .data = p->b, .bytes = sizeof p->b};
     memcpy(p->each, p->dense, sizeof p->each);
     p->each[0].data = scatter(p->a_each, &p->a_block, p->a, 48);
     p->each[1].data = scatter(p->b_each, &p->b_block, p->b, 16);
@@ -55,7 +57,8 @@ static void problem_new(problem *p, const char *source, bool host) {
     p->each[0].flags = p->each[1].flags = BRAID_TENSOR_LANES;
     braid_session_options o = {.size = sizeof o, .lanes_max = LANES, .verify = true};
     braid_device *device = ops_device(host);
-    if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK) fail_msg("%s\n%s", err.message, source);
+    if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK)
+        fail_msg("%s\n%s", err.message, source);
 }
 
 static void problem_free(problem *p) {
@@ -79,8 +82,8 @@ static size_t lane_bytes(const braid_tensor *t) {
 static void compare(const problem *p, size_t lanes, const braid_tensor *expected, const braid_tensor *list) {
     for (size_t i = 0; i < p->n_out; i++)
         for (size_t lane = 0; lane < lanes; lane++)
-            assert_memory_equal(((void **)list[i].data)[lane], (uint8_t *)expected[i].data + lane * expected[i].lane_stride,
-                                lane_bytes(&expected[i]));
+            assert_memory_equal(((void **)list[i].data)[lane],
+                                (uint8_t *)expected[i].data + lane * expected[i].lane_stride, lane_bytes(&expected[i]));
 }
 
 static void check(const char *source, bool host, size_t lanes, unsigned which) {
@@ -100,7 +103,8 @@ static void check(const char *source, bool host, size_t lanes, unsigned which) {
     compare(&p, lanes, expected, out);
     for (size_t i = 0; i < p.n_out; i++) {
         assert_int_equal(out[i].bytes, lane_bytes(&expected[i]));
-        for (size_t lane = 0; lane < LANES; lane++) assert_int_equal(rooms[i][lane][lane < lanes ? lane_bytes(&out[i]) : 0], 0xEE);
+        for (size_t lane = 0; lane < LANES; lane++)
+            assert_int_equal(rooms[i][lane][lane < lanes ? lane_bytes(&out[i]) : 0], 0xEE);
         braid_tensor_free(&expected[i]);
     }
     problem_free(&p);
@@ -173,7 +177,8 @@ static void many_bytes(void **state) {
     float *in = malloc(3 * BYTES), *out = malloc(3 * BYTES);
     for (int i = 0; i < 3 * ELEMENTS; i++) in[i] = (float)i;
     void *each[] = {out + 2 * ELEMENTS, out, out + ELEMENTS};
-    braid_tensor x = {.name = "x", .type = BRAID_FLOAT32, .rank = 2, .dims = {1300, 1000}, .data = in, .bytes = 3 * BYTES};
+    braid_tensor x = {
+        .name = "x", .type = BRAID_FLOAT32, .rank = 2, .dims = {1300, 1000}, .data = in, .bytes = 3 * BYTES};
     braid_tensor y = {.data = each, .bytes = BYTES, .flags = BRAID_TENSOR_LANES};
     for (size_t lanes = 1; lanes <= 3; lanes += 2) {
         if (braid_session_run(session, lanes, &x, 1, &y, 1, &err) != BRAID_OK) fail_msg("%s", err.message);

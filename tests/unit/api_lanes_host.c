@@ -1,6 +1,6 @@
 /*
- * api_lanes_host.c: a host step that takes long computes its lanes by several threads: the same bits, the same failures.
- * labels: quick thread
+ * api_lanes_host.c: a host step that takes long computes its lanes by several threads: the same bits, the same
+ * failures. labels: quick thread
  */
 #include "ops_gpu.h"
 
@@ -23,9 +23,13 @@ static void long_steps(void **state) {
     for (int k = 0; k < LANES * SIDE * SIDE; k++) a[k] = (float)(k % 101) / 64 - 0.7f;
     for (int k = 0; k < LANES * PICKS; k++) i[k] = k % SIDE;
     i[5 * PICKS] = i[17 * PICKS + 3] = SIDE;
-    braid_tensor in[] = {
-        {.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {SIDE, SIDE}, .data = a, .bytes = LANES * SIDE * SIDE * sizeof *a},
-        {.name = "i", .type = BRAID_INT64, .rank = 1, .dims = {PICKS}, .data = i, .bytes = sizeof i}};
+    braid_tensor in[] = {{.name = "a",
+                          .type = BRAID_FLOAT32,
+                          .rank = 2,
+                          .dims = {SIDE, SIDE},
+                          .data = a,
+                          .bytes = LANES * SIDE * SIDE * sizeof *a},
+                         {.name = "i", .type = BRAID_INT64, .rank = 1, .dims = {PICKS}, .data = i, .bytes = sizeof i}};
     braid_tensor out = {0};
     assert_int_equal(braid_session_run(session, LANES, in, 2, &out, 1, &err), BRAID_INDEX);
     assert_int_equal(strncmp(err.message, "lane 5: ", 8), 0);

@@ -1,6 +1,6 @@
 /*
- * api_lanes_once.c: what depends on shared inputs alone runs once for all lanes and gives every lane the same bits; which
- * inputs are shared may change from run to run.
+ * api_lanes_once.c: what depends on shared inputs alone runs once for all lanes and gives every lane the same bits;
+ * which inputs are shared may change from run to run.
  */
 #include "ops_gpu.h"
 
@@ -34,9 +34,12 @@ static void problem_new(problem *p) {
     for (int k = 0; k < LANES * 18; k++) p->a[k] = (float)(k % 7) - 2.5f;
     for (int k = 0; k < LANES * 81; k++) p->b[k] = (float)(k * k % 17) / 8;
     for (int k = 0; k < LANES * 3; k++) p->i[k] = k % 9;
-    p->in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 9}, .data = p->a, .bytes = sizeof p->a};
-    p->in[1] = (braid_tensor){.name = "b", .type = BRAID_FLOAT32, .rank = 2, .dims = {9, 9}, .data = p->b, .bytes = sizeof p->b};
-    p->in[2] = (braid_tensor){.name = "i", .type = BRAID_INT64, .rank = 1, .dims = {3}, .data = p->i, .bytes = sizeof p->i};
+    p->in[0] = (braid_tensor){
+        .name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 9}, .data = p->a, .bytes = sizeof p->a};
+    p->in[1] = (braid_tensor){
+        .name = "b", .type = BRAID_FLOAT32, .rank = 2, .dims = {9, 9}, .data = p->b, .bytes = sizeof p->b};
+    p->in[2] =
+        (braid_tensor){.name = "i", .type = BRAID_INT64, .rank = 1, .dims = {3}, .data = p->i, .bytes = sizeof p->i};
     braid_session_options o = {.size = sizeof o, .lanes_max = LANES, .verify = true};
     braid_device *device = ops_device(false);
     if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK) fail_msg("%s", err.message);

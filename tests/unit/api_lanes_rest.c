@@ -12,13 +12,15 @@ enum { LANES = 6, MOST = 12 };
 static const char *const reshaped = "graph t(a: float32[3,4], s: int64[2]) {\n"
                                     "  m = Exp(a) r = Reshape(m, s) y = Softmax(r) {axis = -1}\n"
                                     "} -> y";
-static const char *const summed = "graph t(a: float32[3,4], s: int64[2]) {\n"
-                                  "  m = Exp(a) r = Reshape(m, s) p = Softmax(r) {axis = -1} y = ReduceMax(p) {keepdims = 0}\n"
-                                  "} -> y";
-static const char *const counted = "graph t(a: float32[3,4], s: int64[2]) {\n"
-                                   "  m = Relu(a) n = NonZero(m) k = Shape(n) f = Cast(n) {to = 1} y = ReduceSum(f) {keepdims = 0}\n"
-                                   "  i = Identity(s)\n"
-                                   "} -> y, k, i";
+static const char *const summed =
+    "graph t(a: float32[3,4], s: int64[2]) {\n"
+    "  m = Exp(a) r = Reshape(m, s) p = Softmax(r) {axis = -1} y = ReduceMax(p) {keepdims = 0}\n"
+    "} -> y";
+static const char *const counted =
+    "graph t(a: float32[3,4], s: int64[2]) {\n"
+    "  m = Relu(a) n = NonZero(m) k = Shape(n) f = Cast(n) {to = 1} y = ReduceSum(f) {keepdims = 0}\n"
+    "  i = Identity(s)\n"
+    "} -> y, k, i";
 
 typedef struct problem {
     braid_model *model;
@@ -36,8 +38,10 @@ static void problem_new(problem *p, const char *source, bool host) {
     p->n_out = (size_t)p->model->m->g->n_outputs;
     for (int k = 0; k < LANES * MOST; k++) p->a[k] = (float)(k * k % 11) / 4 - 1;
     for (int k = 0; k < LANES; k++) p->s[k * 2] = 2, p->s[k * 2 + 1] = 6;
-    p->in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {3, 4}, .data = p->a, .bytes = sizeof p->a};
-    p->in[1] = (braid_tensor){.name = "s", .type = BRAID_INT64, .rank = 1, .dims = {2}, .data = p->s, .bytes = sizeof p->s};
+    p->in[0] = (braid_tensor){
+        .name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {3, 4}, .data = p->a, .bytes = sizeof p->a};
+    p->in[1] =
+        (braid_tensor){.name = "s", .type = BRAID_INT64, .rank = 1, .dims = {2}, .data = p->s, .bytes = sizeof p->s};
     braid_session_options o = {.size = sizeof o, .lanes_max = LANES, .verify = true};
     braid_device *device = ops_device(host);
     if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK) fail_msg("%s", err.message);
@@ -112,7 +116,8 @@ static void unlike_shapes(void **state) {
         assert_null(out.data);
         problem_free(&p);
         problem_new(&p, counted, host);
-        for (int k = 0; k < LANES; k++) p.a[k * MOST] = 1; /* one more or less in each lane: k and y keep their shapes */
+        for (int k = 0; k < LANES; k++)
+            p.a[k * MOST] = 1; /* one more or less in each lane: k and y keep their shapes */
         assert_int_equal(check(&p, 0, BRAID_OK), 1);
         problem_free(&p);
     }

@@ -1,6 +1,6 @@
 /*
- * api_lanes_rounds.c: more lanes than the memory budget, or the device, has room for run in rounds of fewer, bit for bit
- * the same; the description says so, and how each step goes about its lanes.
+ * api_lanes_rounds.c: more lanes than the memory budget, or the device, has room for run in rounds of fewer, bit for
+ * bit the same; the description says so, and how each step goes about its lanes.
  */
 #include "ops_gpu.h"
 
@@ -46,9 +46,12 @@ static void problem_new(problem *p) {
     for (int k = 0; k < 64 * 64; k++) p->b[k] = (float)(k * k % 17) / 32;
     for (int k = 0; k < LANES * 4; k++) p->i[k] = k % ROWS;
     for (int k = 0; k < LANES; k++) p->each[k] = p->a + k * ALL;
-    p->in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {ROWS, COLUMNS}, .data = p->a, .bytes = LANES * ALL * sizeof(float)};
-    p->in[1] = (braid_tensor){.name = "b", .type = BRAID_FLOAT32, .rank = 2, .dims = {64, 64}, .data = p->b, .bytes = sizeof p->b, .flags = BRAID_TENSOR_SHARED};
-    p->in[2] = (braid_tensor){.name = "i", .type = BRAID_INT64, .rank = 1, .dims = {4}, .data = p->i, .bytes = sizeof p->i};
+    p->in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {ROWS, COLUMNS},
+                             .data = p->a, .bytes = LANES * ALL * sizeof(float)};
+    p->in[1] = (braid_tensor){.name = "b", .type = BRAID_FLOAT32, .rank = 2, .dims = {64, 64},
+                             .data = p->b, .bytes = sizeof p->b, .flags = BRAID_TENSOR_SHARED};
+    p->in[2] = (braid_tensor){.name = "i", .type = BRAID_INT64, .rank = 1, .dims = {4},
+                             .data = p->i, .bytes = sizeof p->i};
     session_new(p, 0);
     if (braid_session_run(p->session, LANES, p->in, 3, p->expected, 2, &err) != BRAID_OK) fail_msg("%s", err.message);
 }
@@ -117,7 +120,8 @@ static void budgets(void **state) {
         before = at_once;
         assert_int_equal(run(&p, BRAID_OK, 0), at_once); /* found again */
         char wanted[64];
-        snprintf(wanted, sizeof wanted, "23 lanes in %u rounds of %u: 0.0 GiB budget", (LANES + at_once - 1) / at_once, at_once);
+        snprintf(wanted, sizeof wanted, "23 lanes in %u rounds of %u: 0.0 GiB budget", (LANES + at_once - 1) / at_once,
+                 at_once);
         expect_text(&p, at_once == LANES ? "23 lanes at once" : wanted);
     }
     assert_int_equal(before, LANES);
@@ -189,7 +193,8 @@ static void failures(void **state) {
         for (int k = 0; k < LANES * 4; k++) p.i[k] = ROWS;
         assert_int_equal(braid_session_run(p.session, LANES, p.in, 3, out, 2, &err), BRAID_INDEX);
         assert_null(out[0].data);
-        if (strncmp(err.message, "lane 0: ", 8) != 0 || !strstr(err.message, "23 of 23 lanes failed")) fail_msg("%s", err.message);
+        if (strncmp(err.message, "lane 0: ", 8) != 0 || !strstr(err.message, "23 of 23 lanes failed"))
+            fail_msg("%s", err.message);
         for (int k = 0; k < LANES * 4; k++) p.i[k] = k % ROWS;
         (void)run(&p, BRAID_OK, 0);
     }
@@ -244,7 +249,8 @@ static void described(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(budgets),  cmocka_unit_test(one_at_a_time), cmocka_unit_test(no_memory),
-                                       cmocka_unit_test(failures), cmocka_unit_test(allocations),   cmocka_unit_test(described)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(budgets),     cmocka_unit_test(one_at_a_time),
+                                       cmocka_unit_test(no_memory),   cmocka_unit_test(failures),
+                                       cmocka_unit_test(allocations), cmocka_unit_test(described)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

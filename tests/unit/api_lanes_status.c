@@ -42,10 +42,12 @@ static void problem_new(problem *p, const char *source, bool host) {
     for (int i = 0; i < LANES * PICKS; i++) p->b[i] = i % (ROWS - 1) + 1;
     p->in[0] = (braid_tensor){.name = "a", .type = BRAID_FLOAT32, .rank = 2, .dims = {ROWS, COLUMNS}, .data = p->a,
                               .bytes = sizeof p->a, .flags = BRAID_TENSOR_SHARED};
-    p->in[1] = (braid_tensor){.name = "b", .type = BRAID_INT64, .rank = 1, .dims = {PICKS}, .data = p->b, .bytes = sizeof p->b};
+    p->in[1] = (braid_tensor){
+        .name = "b", .type = BRAID_INT64, .rank = 1, .dims = {PICKS}, .data = p->b, .bytes = sizeof p->b};
     braid_session_options o = {.size = sizeof o, .lanes_max = LANES, .verify = true};
     braid_device *device = ops_device(host);
-    if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK) fail_msg("%s\n%s", err.message, source);
+    if (braid_session_create(&device, 1, p->model, &o, &p->session, &err) != BRAID_OK)
+        fail_msg("%s\n%s", err.message, source);
 }
 
 static void problem_free(problem *p) {
@@ -71,7 +73,8 @@ static void check_lanes(const problem *p, const float *expected, const braid_ten
     for (unsigned lane = 0; lane < LANES; lane++) {
         bool failed = bad >> lane & 1;
         assert_int_equal(braid_session_lane_status(p->session, lane), failed ? BRAID_INDEX : BRAID_OK);
-        assert_memory_equal((uint8_t *)out->data + lane * stride, failed ? zeros : expected + lane * PICKS * COLUMNS, sizeof zeros);
+        assert_memory_equal((uint8_t *)out->data + lane * stride, failed ? zeros : expected + lane * PICKS * COLUMNS,
+                            sizeof zeros);
     }
     assert_int_equal(braid_session_lane_status(p->session, LANES), BRAID_ARGUMENT);
 }
@@ -156,7 +159,8 @@ static void whole_run(void **state) {
     assert_int_equal(braid_session_lane_status(NULL, 0), BRAID_ARGUMENT);
     braid_tensor out = {.data = room, .bytes = sizeof room};
     assert_int_equal(braid_session_run(p.session, LANES, p.in, 2, &out, 1, &err), BRAID_SHAPE);
-    for (unsigned lane = 0; lane < LANES; lane++) assert_int_equal(braid_session_lane_status(p.session, lane), BRAID_SHAPE);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        assert_int_equal(braid_session_lane_status(p.session, lane), BRAID_SHAPE);
     problem_free(&p);
 }
 

@@ -17,9 +17,12 @@ static const char *const source = "graph t(x: float32[2,N], w: float32[2,3]) {\n
 /* Sixteen heads that are re-rolled. */
 static const char *heads(void) {
     static char graph_text[8192];
-    char *at = graph_text + sprintf(graph_text, "graph t(x: float32[2,N], w: float32[2,3]) { t = Transpose(x) {perm = [1, 0]} a = MatMul(t, w) ");
+    char *at = graph_text + sprintf(graph_text, "graph t(x: float32[2,N], w: float32[2,3]) { t = Transpose(x) "
+                                               "{perm = [1, 0]} a = MatMul(t, w) ");
     for (int i = 0; i < 16; i++)
-        at += sprintf(at, "k%d: float32[2,3] = constant {%d, 1, 2, 3, 4, %d} m%d = MatMul(t, k%d) b%d = Add(m%d, a) s%d = Softmax(b%d) {axis = 1} ",
+        at += sprintf(at,
+                      "k%d: float32[2,3] = constant {%d, 1, 2, 3, 4, %d} m%d = MatMul(t, k%d) b%d = Add(m%d, a) s%d = "
+                      "Softmax(b%d) {axis = 1} ",
                       i, i, i, i, i, i, i, i, i);
     at += sprintf(at, "y = Concat(");
     for (int i = 0; i < 16; i++) at += sprintf(at, "%ss%d", i ? ", " : "", i);
@@ -28,8 +31,9 @@ static const char *heads(void) {
 }
 
 static float x_data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, w_data[6] = {1, 0, 2, 0, 1, 3};
-static const braid_tensor inputs[2] = {{.name = "x", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 4}, .data = x_data, .bytes = sizeof x_data},
-                                       {.name = "w", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 3}, .data = w_data, .bytes = sizeof w_data}};
+static const braid_tensor inputs[2] = {
+    {.name = "x", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 4}, .data = x_data, .bytes = sizeof x_data},
+    {.name = "w", .type = BRAID_FLOAT32, .rank = 2, .dims = {2, 3}, .data = w_data, .bytes = sizeof w_data}};
 
 static void free_outputs(braid_tensor out[2]) {
     for (int i = 0; i < 2; i++) braid_tensor_free(&out[i]);
@@ -108,6 +112,7 @@ static void re_rolled(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_the_host), cmocka_unit_test(on_the_device), cmocka_unit_test(re_rolled)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_the_host), cmocka_unit_test(on_the_device),
+                                       cmocka_unit_test(re_rolled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,9 +18,11 @@ static const char *const graphs[] = {
     "q = Mul(m, s) r = Relu(q) u = Reciprocal(r) } -> p, u",
     "graph t(a: T[1,4,8,8], b: T[4,4,3,3]) { p = Conv(a, b) {pads = [1, 1, 1, 1]} q = Sigmoid(p) r = Mul(p, q) "
     "s = Add(r, a) y = Relu(s) } -> y",
-    "graph t(a: T[5,7]) { x: int64[1] = constant {1} m = ReduceMean(a, x) n = Mul(m, m) o = Add(n, m) y = Sqrt(n) } -> o, y",
+    "graph t(a: T[5,7]) { x: int64[1] = constant {1} m = ReduceMean(a, x) n = Mul(m, m) o = Add(n, m) y = Sqrt(n) } -> "
+    "o, y",
     /* selections round nothing; conversions do */
-    "graph t(a: T[4,6], b: T[4,6]) { c = Add(a, b) d = Max(c, a) e = Neg(d) f = Abs(e) g = Cast(f) {to = 1} h = Mul(g, g) } "
+    "graph t(a: T[4,6], b: T[4,6]) { c = Add(a, b) d = Max(c, a) e = Neg(d) f = Abs(e) g = Cast(f) {to = 1} h = Mul(g, "
+    "g) } "
     "-> h",
     /* copies of which one shows what is inside the others */
     "graph t(a: T[4,6], b: T[6,6], c: T[6]) { m0 = MatMul(a, b) n0 = Add(m0, c) y0 = Tanh(n0) m1 = MatMul(y0, b) "

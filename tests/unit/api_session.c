@@ -62,7 +62,8 @@ static void good_run(fixture *f) {
 static void expect(fixture *f, size_t lanes, size_t n_in, size_t n_out, braid_status wanted, const char *words) {
     braid_error err = {0};
     braid_status found = braid_session_run(f->session, lanes, f->in, n_in, f->out, n_out, &err);
-    if (found != wanted) fail_msg("%s (%s), expected %s", braid_status_name(found), err.message, braid_status_name(wanted));
+    if (found != wanted)
+        fail_msg("%s (%s), expected %s", braid_status_name(found), err.message, braid_status_name(wanted));
     assert_int_equal(err.status, wanted);
     if (!strstr(err.message, words)) fail_msg("'%s' lacks '%s'", err.message, words);
     for (size_t i = 0; i < n_out; i++) assert_true(!(f->out[i].flags & BRAID_TENSOR_OWNED));
@@ -208,7 +209,8 @@ static void profile(void **state) {
     assert_true(braid_session_device_ns(s) > 0);
     braid_run_times spent;
     braid_session_times(s, &spent);
-    assert_true(spent.device_ns == braid_session_device_ns(s) && spent.upload_ns + spent.download_ns <= spent.device_ns);
+    assert_true(spent.device_ns == braid_session_device_ns(s) &&
+                spent.upload_ns + spent.download_ns <= spent.device_ns);
     braid_session_free(s);
 }
 

@@ -1,6 +1,6 @@
 /*
- * api_threads.c: objects shared by threads give what one thread gets, bit for bit: one session, several sessions over one
- * device and one model, sessions and models made and freed meanwhile.
+ * api_threads.c: objects shared by threads give what one thread gets, bit for bit: one session, several sessions over
+ * one device and one model, sessions and models made and freed meanwhile.
  *
  * labels: quick thread
  */

@@ -1,7 +1,6 @@
 /*
- * faults.c: operators that an earlier runtime silently got wrong, each by name, against plain loops. faults_model.c holds
- * the faults of files and of runs.
- * labels: device
+ * faults.c: operators that an earlier runtime silently got wrong, each by name, against plain loops. faults_model.c
+ * holds the faults of files and of runs. labels: device
  */
 #include "faults.h"
 
@@ -29,8 +28,8 @@ static void test_concat_axis_1_of_a_batch(void **state) {
     expect("graph t(a: float32[2,3,4], b: float32[2,5,4]) { y = Concat(a, b) {axis = 1} } -> y", 2, in, 1, &y, 0, 0);
     braid_tensor images[] = {floats("a", DIMS(3, 2, 5, 3)), floats("b", DIMS(3, 1, 5, 3))};
     y = concat_of(2, images, 1);
-    expect("graph t(a: float32[3,2,5,3], b: float32[3,1,5,3]) { y = Concat(a, b) {axis = -3} } -> y", 2, images, 1, &y, 0,
-           0);
+    expect("graph t(a: float32[3,2,5,3], b: float32[3,1,5,3]) { y = Concat(a, b) {axis = -3} } -> y", 2, images, 1, &y,
+           0, 0);
 }
 
 static void test_concat_of_many(void **state) {
@@ -122,10 +121,11 @@ static void test_matmul_stack_by_matrix(void **state) {
 static void check_gemm(int m, int n, int k, bool ta, bool tb, double alpha, double beta) {
     char source[320];
     int rows_a = ta ? k : m, columns_a = ta ? m : k, rows_b = tb ? n : k, columns_b = tb ? k : n;
-    snprintf(source, sizeof source,
-             "graph t(a: float32[%d,%d], b: float32[%d,%d], c: float32[%d]) { y = Gemm(a, b, c) {transA = %d, transB = %d, "
-             "alpha = %.4f, beta = %.4f} } -> y",
-             rows_a, columns_a, rows_b, columns_b, n, ta, tb, alpha, beta);
+    snprintf(
+        source, sizeof source,
+        "graph t(a: float32[%d,%d], b: float32[%d,%d], c: float32[%d]) { y = Gemm(a, b, c) {transA = %d, transB = %d, "
+        "alpha = %.4f, beta = %.4f} } -> y",
+        rows_a, columns_a, rows_b, columns_b, n, ta, tb, alpha, beta);
     braid_tensor in[] = {floats("a", DIMS(rows_a, columns_a)), floats("b", DIMS(rows_b, columns_b)),
                          floats("c", DIMS(n))};
     braid_tensor y = wanted(DIMS(m, n));
@@ -185,8 +185,8 @@ static double conv_at(const conv *c, const braid_tensor *in, int64_t b, int64_t 
 static void conv_source(const conv *c, char *source, size_t size) {
     char attributes[256];
     snprintf(attributes, sizeof attributes,
-             "kernel_shape = [%d, %d], strides = [%d, %d], group = %d, pads = [%d, %d, %d, %d]", c->kernel_h, c->kernel_w,
-             c->stride, c->stride, c->group, c->top, c->left, c->bottom, c->right);
+             "kernel_shape = [%d, %d], strides = [%d, %d], group = %d, pads = [%d, %d, %d, %d]", c->kernel_h,
+             c->kernel_w, c->stride, c->stride, c->group, c->top, c->left, c->bottom, c->right);
     char bias[48] = "", leaky[64] = "";
     if (c->bias) snprintf(bias, sizeof bias, ", b: float32[%d]", c->out);
     if (c->slope != 1) snprintf(leaky, sizeof leaky, "z = LeakyRelu(y) {alpha = %g}", c->slope);
@@ -278,7 +278,8 @@ static void test_conv_auto_pad(void **state) {
 
 static void test_conv_without_kernel_shape(void **state) {
     (void)state;
-    check_conv((conv){.in = 3, .height = 8, .width = 6, .out = 5, .kernel_h = 3, .kernel_w = 2, .attributes = "group = 1"});
+    check_conv(
+        (conv){.in = 3, .height = 8, .width = 6, .out = 5, .kernel_h = 3, .kernel_w = 2, .attributes = "group = 1"});
     check_conv((conv){.in = 3, .height = 8, .width = 6, .out = 4, SQUARE(5), PADS(2), .bias = true,
                       .attributes = "pads = [2, 2, 2, 2]"});
 }
@@ -286,7 +287,8 @@ static void test_conv_without_kernel_shape(void **state) {
 /* The sum before Relu and the one behind are both wanted, the first by two. */
 static void test_conv_with_two_consumers(void **state) {
     (void)state;
-    conv c = {.batch = 1, .in = 3, .height = 6, .width = 6, .out = 8, SQUARE(3), PADS(1), .group = 1, .stride = 1, .slope = 1};
+    conv c = {.batch = 1, .in = 3, .height = 6, .width = 6, .out = 8, SQUARE(3), PADS(1), .group = 1, .stride = 1,
+              .slope = 1};
     braid_tensor in[3], want[3];
     conv_inputs(&c, in);
     for (int i = 0; i < 3; i++) want[i] = conv_wanted(&c, in);
@@ -330,7 +332,8 @@ static void test_resnet_stem_of_32_images(void **state) {
 /* -------------------------------------------------------------------------------------------- elementwise */
 
 /* y = f(x) for n points evenly spread over [low, high]. */
-static void check_curve(const char *call, double (*f)(double), int n, double low, double high, double rtol, double atol) {
+static void check_curve(const char *call, double (*f)(double), int n, double low, double high, double rtol,
+                        double atol) {
     char source[160];
     snprintf(source, sizeof source, "graph t(x: float32[%d]) { y = %s } -> y", n, call);
     braid_tensor x = floats("x", DIMS(n)), y = wanted(DIMS(n));
@@ -350,8 +353,10 @@ static void test_clip(void **state) {
         ((float *)x.data)[i] = (float)i / 100;
         numbers_of(&y)[i] = clipped((double)((float *)x.data)[i]);
     }
-    expect("graph t(x: float32[101]) { l: float32[] = constant {0.25} h: float32[] = constant {0.75} y = Clip(x, l, h) } "
-           "-> y", 1, &x, 1, &y, 0, 0);
+    expect(
+        "graph t(x: float32[101]) { l: float32[] = constant {0.25} h: float32[] = constant {0.75} y = Clip(x, l, h) } "
+        "-> y",
+        1, &x, 1, &y, 0, 0);
 }
 
 static double softplus(double x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); }
@@ -460,10 +465,11 @@ static int64_t pad_index(int64_t i, int64_t n, bool reflect) {
 
 static void check_pad(const char *mode, const int *pads) {
     char source[400];
-    snprintf(source, sizeof source,
-             "graph t(x: float32[2,4,5]) { p: int64[6] = constant {%d, %d, %d, %d, %d, %d} c: float32[] = constant {9.5} "
-             "y = Pad(x, p, c) {mode = \"%s\"} } -> y",
-             pads[0], pads[1], pads[2], pads[3], pads[4], pads[5], mode);
+    snprintf(
+        source, sizeof source,
+        "graph t(x: float32[2,4,5]) { p: int64[6] = constant {%d, %d, %d, %d, %d, %d} c: float32[] = constant {9.5} "
+        "y = Pad(x, p, c) {mode = \"%s\"} } -> y",
+        pads[0], pads[1], pads[2], pads[3], pads[4], pads[5], mode);
     static const int64_t n[3] = {2, 4, 5};
     int64_t m[3], at[3];
     for (int a = 0; a < 3; a++) m[a] = n[a] + pads[a] + pads[3 + a];
@@ -509,15 +515,17 @@ static void test_gather_on_every_axis(void **state) {
             if (i > a) inner *= dims[i];
         }
         char source[200];
-        snprintf(source, sizeof source,
-                 "graph t(x: float32[3,4,5]) { i: int64[2,2] = constant {2, -1, 0, -3} y = Gather(x, i) {axis = %d} } -> y",
-                 axis);
+        snprintf(
+            source, sizeof source,
+            "graph t(x: float32[3,4,5]) { i: int64[2,2] = constant {2, -1, 0, -3} y = Gather(x, i) {axis = %d} } -> y",
+            axis);
         braid_tensor x = floats("x", 3, dims), y = wanted(4, shape);
         for (int64_t o = 0; o < outer; o++)
             for (int64_t p = 0; p < 4; p++)
                 for (int64_t j = 0; j < inner; j++) {
                     int64_t from = picks[p] < 0 ? picks[p] + dims[a] : picks[p];
-                    numbers_of(&y)[(o * 4 + p) * inner + j] = (double)((float *)x.data)[(o * dims[a] + from) * inner + j];
+                    numbers_of(&y)[(o * 4 + p) * inner + j] =
+                        (double)((float *)x.data)[(o * dims[a] + from) * inner + j];
                 }
         expect(source, 1, &x, 1, &y, 0, 0);
     }

@@ -1,6 +1,6 @@
 /*
- * faults.h: the checks of faults.c and faults_model.c. What a graph should give comes from plain loops in the test, never
- * from braid itself.
+ * faults.h: the checks of faults.c and faults_model.c. What a graph should give comes from plain loops in the test,
+ * never from braid itself.
  */
 #ifndef FAULTS_H
 #define FAULTS_H

@@ -176,7 +176,8 @@ static void expect_refusal(braid_session *session, braid_tensor in, braid_status
     braid_error err = {0};
     braid_status got = braid_session_run(session, 1, &in, 1, &out, 1, &err);
     if (got != status || !strstr(err.message, part))
-        fail_msg("%s '%s', expected %s with '%s'", braid_status_name(got), err.message, braid_status_name(status), part);
+        fail_msg("%s '%s', expected %s with '%s'", braid_status_name(got), err.message, braid_status_name(status),
+                 part);
     assert_null(out.data);
 }
 
@@ -224,7 +225,8 @@ static void *run_often(void *argument) {
     for (int turn = 0; turn < RUNS; turn++) {
         float first = r->first + (float)turn;
         for (int i = 0; i < WIDTH; i++) x[i] = first + (float)i;
-        braid_tensor in = {.name = "x", .type = BRAID_FLOAT32, .rank = 1, .dims = {WIDTH}, .data = x, .bytes = sizeof x};
+        braid_tensor in = {
+            .name = "x", .type = BRAID_FLOAT32, .rank = 1, .dims = {WIDTH}, .data = x, .bytes = sizeof x};
         braid_tensor out[3];
         for (int i = 0; i < 3; i++) out[i] = (braid_tensor){.data = y[i], .bytes = sizeof y[i]};
         r->wrong += braid_session_run(r->session, 1, &in, 1, out, 3, NULL) != BRAID_OK;

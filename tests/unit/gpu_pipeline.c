@@ -112,13 +112,14 @@ static VKAPI_ATTR VkResult VKAPI_CALL two_parts(VkDevice device, const VkPipelin
                                                 VkPipelineExecutablePropertiesKHR *out) {
     (void)device;
     assert_true(info->pipeline != VK_NULL_HANDLE && *n >= 2);
-    for (uint32_t i = 0; i < *n; i++) assert_int_equal(out[i].sType, VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR);
+    for (uint32_t i = 0; i < *n; i++)
+        assert_int_equal(out[i].sType, VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR);
     *n = 2;
     return VK_SUCCESS;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL some_figures(VkDevice device, const VkPipelineExecutableInfoKHR *info, uint32_t *n,
-                                                   VkPipelineExecutableStatisticKHR *out) {
+static VKAPI_ATTR VkResult VKAPI_CALL some_figures(VkDevice device, const VkPipelineExecutableInfoKHR *info,
+                                                   uint32_t *n, VkPipelineExecutableStatisticKHR *out) {
     (void)device;
     if (info->executableIndex == 1) {
         *n = 1;

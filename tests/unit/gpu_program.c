@@ -128,7 +128,8 @@ static void small_grids(void **state) {
     chain_free(f, &c);
 }
 
-/* Rows of one dispatch, with the same number of tiles or not, every lane with its own data, inputs by binding and by address table. */
+/* Rows of one dispatch, with the same number of tiles or not, every lane with its own data, inputs by binding and by
+ * address table. */
 enum { ROWS = 37, LANES = 5 };
 static void check_rows_and_lanes(fixture *f, bool equal) {
     braid_error err;
@@ -232,8 +233,10 @@ static void copies(void **state) {
             for (uint32_t i = 0; i < 1000; i++) assert_int_equal(((uint32_t *)down.mapped)[i], 5 * (i * 77 + k) + 1);
         }
         gpu_program_free(f->g, p);
-        gpu_program_info only = {
-            .copies_in = &copy_in, .n_in = 1, .copies_out = &(gpu_copy){.from = &a, .to = &down, .bytes = sizeof in}, .n_out = 1};
+        gpu_program_info only = {.copies_in = &copy_in,
+                                 .n_in = 1,
+                                 .copies_out = &(gpu_copy){.from = &a, .to = &down, .bytes = sizeof in},
+                                 .n_out = 1};
         run_once(f, &only, NULL);
         assert_memory_equal(down.mapped, up.mapped, sizeof in);
         copy_out[1].bytes = 2004;
@@ -286,8 +289,8 @@ static void copies_of_lanes(void **state) {
     gpu_buffer_free(f->g, &down);
 }
 
-/* Of the lanes that there is room for only those of a run have groups, whatever the run block says; what is done once for
-   all, and a folded product's tiles, do not depend on lanes. z is cut into pieces of 4. */
+/* Of the lanes that there is room for only those of a run have groups, whatever the run block says; what is done once
+   for all, and a folded product's tiles, do not depend on lanes. z is cut into pieces of 4. */
 enum { GRID_WORDS = 100, GRID_LANES = 7, GRID_COPIES = 3, GRID_ALL = GRID_WORDS * GRID_LANES * GRID_COPIES };
 typedef struct grids {
     gpu_buffer data, rows;
@@ -357,7 +360,8 @@ static void lanes_again(void **state) {
     braid_error err;
     grids t;
     uint8_t bytes[GRID_LANES * 16] = {0};
-    gpu_buffer from = buffer_with(f->g, GPU_UPLOAD, bytes, sizeof bytes), to = buffer_with(f->g, GPU_DEVICE, bytes, sizeof bytes);
+    gpu_buffer from = buffer_with(f->g, GPU_UPLOAD, bytes, sizeof bytes),
+               to = buffer_with(f->g, GPU_DEVICE, bytes, sizeof bytes);
     grids_new(f, &t);
     gpu_program_free(f->g, t.p);
     gpu_copy copy = {&from, &to, 0, 0, 16, 16};

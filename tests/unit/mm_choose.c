@@ -31,7 +31,8 @@ static mm_problem weights_times_image(int64_t m, int64_t n, int64_t k, int64_t i
 
 static const struct {
     int64_t m, n, k;
-} sizes[] = {{64, 3025, 64}, {1000, 169, 512}, {256, 169, 576}, {16, 784, 25}, {10, 1, 256}, {1, 4096, 4096}, {48, 48, 9000}};
+} sizes[] = {{64, 3025, 64}, {1000, 169, 512}, {256, 169, 576}, {16, 784, 25},
+             {10, 1, 256},   {1, 4096, 4096},  {48, 48, 9000}};
 
 static void same_chunk(void **state) {
     (void)state;
@@ -53,7 +54,8 @@ static void in_words(void **state) {
     (void)state;
     text t = {0};
     mm_problem p = weights_times_image(256, 9, 512, 1);
-    const mm_cut cut = {.bm = 64, .bn = 128, .bk = 16, .tm = 8, .tn = 8, .chunk = 256, .splits = 1, .group = 128, .fold = FOLD_N};
+    const mm_cut cut = {
+        .bm = 64, .bn = 128, .bk = 16, .tm = 8, .tn = 8, .chunk = 256, .splits = 1, .group = 128, .fold = FOLD_N};
     mm_code c = mm_encode(&gpu_like, &p, cut, 64, true);
     mm_describe(c.kernel, c.n_spec, c.spec_ids, c.spec, &t);
     assert_string_equal(t.data, "64x128x16/8x8 fold n, float32, a k4, b row, chunked, stores rows");
@@ -94,6 +96,7 @@ static void free_order(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_chunk), cmocka_unit_test(in_words), cmocka_unit_test(folds), cmocka_unit_test(free_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_chunk), cmocka_unit_test(in_words),
+                                       cmocka_unit_test(folds), cmocka_unit_test(free_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

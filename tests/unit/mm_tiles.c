@@ -298,10 +298,14 @@ static void folds(void **state) {
         int64_t batch, m, n, k;
         bool at, bt, a_shared;
         uint32_t lanes, idle;
-    } forms[] = {{BRAID_FLOAT32, 1, 20, 36, 40, false, false, true, 5, 0}, {BRAID_FLOAT32, 2, 21, 13, 50, false, false, true, 6, 1},
-                 {BRAID_FLOAT32, 1, 9, 12, 72, true, true, true, 7, 5},    {BRAID_FLOAT32, 1, 1, 20, 40, false, true, false, 64, 3},
-                 {BRAID_FLOAT32, 2, 3, 24, 33, false, false, false, 9, 0}, {BRAID_FLOAT16, 1, 4, 10, 64, true, false, false, 8, 2},
-                 {BRAID_BFLOAT16, 1, 5, 7, 36, false, true, true, 3, 0},   {BRAID_FLOAT32, 1, 37, 44, 20, false, true, false, 4, 0}};
+    } forms[] = {{BRAID_FLOAT32, 1, 20, 36, 40, false, false, true, 5, 0},
+                 {BRAID_FLOAT32, 2, 21, 13, 50, false, false, true, 6, 1},
+                 {BRAID_FLOAT32, 1, 9, 12, 72, true, true, true, 7, 5},
+                 {BRAID_FLOAT32, 1, 1, 20, 40, false, true, false, 64, 3},
+                 {BRAID_FLOAT32, 2, 3, 24, 33, false, false, false, 9, 0},
+                 {BRAID_FLOAT16, 1, 4, 10, 64, true, false, false, 8, 2},
+                 {BRAID_BFLOAT16, 1, 5, 7, 36, false, true, true, 3, 0},
+                 {BRAID_FLOAT32, 1, 37, 44, 20, false, true, false, 4, 0}};
     for (size_t i = 0; i < COUNT_OF(forms); i++) {
         sample s =
             matrices(f->g, forms[i].type, forms[i].batch, forms[i].m, forms[i].n, forms[i].k, forms[i].at, forms[i].bt);

@@ -145,8 +145,9 @@ static inline void ops_compare_tensors(const char *source, const braid_tensor *a
         count *= a->dims[i];
     }
     for (int64_t i = 0; i < count; i++) {
-        bool same = type_is_float(a->type) ? ops_close(element_f64(a->type, a->data, i), element_f64(b->type, b->data, i), rtol, atol)
-                                           : element_i64(a->type, a->data, i) == element_i64(b->type, b->data, i);
+        bool same = type_is_float(a->type)
+                        ? ops_close(element_f64(a->type, a->data, i), element_f64(b->type, b->data, i), rtol, atol)
+                        : element_i64(a->type, a->data, i) == element_i64(b->type, b->data, i);
         if (!same)
             fail_msg("element %lld: device %.9g, reference %.9g in\n%s", (long long)i, element_f64(a->type, a->data, i),
                      element_f64(b->type, b->data, i), source);

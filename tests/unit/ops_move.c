@@ -80,12 +80,14 @@ static const infer_case infer_cases[] = {
     {"x: float32[10,N]", "y = Slice(x, a, b)", "float32[4,N]|a: int64[1] = constant {2} b: int64[1] = constant {6}"},
     {"x: float32[10,N]", "y = Slice(x, a, b)",
      "float32[10,N]|a: int64[2] = constant {0, 0} b: int64[2] = constant {9223372036854775807, 9223372036854775807}"},
-    {"x: float32[10,N]", "y = Slice(x, a, b)", "MODEL|a: int64[3] = constant {0, 0, 0} b: int64[3] = constant {1, 1, 1}"},
+    {"x: float32[10,N]", "y = Slice(x, a, b)",
+     "MODEL|a: int64[3] = constant {0, 0, 0} b: int64[3] = constant {1, 1, 1}"},
     {"x: float32[10]", "y = Slice(x, a, b, c, d)",
      "float32[10]|a: int64[1] = constant {9223372036854775807} b: int64[1] = constant {-9223372036854775808} "
      "c: int64[1] = constant {0} d: int64[1] = constant {-1}"},
     {"x: float32[10]", "y = Slice(x, a, b, c, d)",
-     "MODEL|a: int64[1] = constant {0} b: int64[1] = constant {1} c: int64[1] = constant {0} d: int64[1] = constant {0}"},
+     "MODEL|a: int64[1] = constant {0} b: int64[1] = constant {1} c: int64[1] = constant {0} d: int64[1] = constant "
+     "{0}"},
     {"x: float32[10]", "y = Slice(x, a, b)", "TYPE|a: float32[1] = constant {2} b: int64[1] = constant {6}"},
     {"x: float32[10,4], a: int64[1], b: int64[1]", "y = Slice(x, a, b)", "float32[?,4]"},
     {"x: float32[2,3]", "y = Pad(x, p)", "float32[4,1]|p: int64[4] = constant {1, -1, 1, -1}"},
@@ -132,7 +134,8 @@ static void type_text(const graph *g, const tensor_type *t, char *out, size_t si
     int n = snprintf(out, size, "%s[", braid_type_name(t->type));
     for (int d = 0; d < t->rank; d++) {
         const char *symbol = dim_is_symbol(t->dims[d]) ? g->symbols[dim_symbol(t->dims[d])] : NULL;
-        if (dim_known(t->dims[d])) n += snprintf(out + n, size - (size_t)n, "%s%lld", d ? "," : "", (long long)t->dims[d]);
+        if (dim_known(t->dims[d]))
+            n += snprintf(out + n, size - (size_t)n, "%s%lld", d ? "," : "", (long long)t->dims[d]);
         else n += snprintf(out + n, size - (size_t)n, "%s%s", d ? "," : "", symbol ? symbol : "?");
     }
     snprintf(out + n, size - (size_t)n, t->rank < 0 ? "*]" : "]");
@@ -142,7 +145,8 @@ static bool check_infer(const infer_case *c) {
     char source[2048], found[256], wanted[256];
     const char *constants = strchr(c->type, '|');
     snprintf(wanted, sizeof wanted, "%.*s", constants ? (int)(constants - c->type) : 200, c->type);
-    snprintf(source, sizeof source, "graph t(%s) {\n%s\n%s\n} -> y", c->header, constants ? constants + 1 : "", c->node);
+    snprintf(source, sizeof source, "graph t(%s) {\n%s\n%s\n} -> y", c->header, constants ? constants + 1 : "",
+             c->node);
     arena *memory = arena_new();
     graph *g = NULL;
     braid_error err = {0};
@@ -452,7 +456,8 @@ static void test_gather_nd(void **state) {
             unflatten(i, y->type.rank, y->type.dims, at);
             int64_t tuple = flatten(ri - 1, idims, at) * depth;
             for (int d = 0; d < batch; d++) from[d] = at[d];
-            for (int k = 0; k < depth; k++) from[batch + k] = wrap(((int64_t *)index->data)[tuple + k], dims[batch + k]);
+            for (int k = 0; k < depth; k++)
+                from[batch + k] = wrap(((int64_t *)index->data)[tuple + k], dims[batch + k]);
             for (int d = batch + depth; d < rank; d++) from[d] = at[ri - 1 + d - batch - depth];
             assert_element(y, i, x, flatten(rank, dims, from));
         }
@@ -531,14 +536,16 @@ static void test_blocks_and_repeats(void **state) {
             assert_element(deep, i, x, flatten(4, dims, at));
         }
         int64_t repeats[4] = {pick(0, 2), pick(1, 2), pick(1, 3), 1};
-        assert_int_equal(eval_text(memory, "y = Tile(x0, x1)", 2, (tensor *[]){x, ints(memory, 4, repeats)}, &tiled), BRAID_OK);
+        assert_int_equal(eval_text(memory, "y = Tile(x0, x1)", 2, (tensor *[]){x, ints(memory, 4, repeats)}, &tiled),
+                         BRAID_OK);
         for (int64_t i = 0; i < count_of(tiled); i++) {
             unflatten(i, 4, tiled->type.dims, at);
             for (int d = 0; d < 4; d++) at[d] %= dims[d];
             assert_element(tiled, i, x, flatten(4, dims, at));
         }
         int64_t wanted[5] = {pick(0, 2), 1, pick(1, 2) == 1 ? 1 : dims[1], 1, dims[3]};
-        assert_int_equal(eval_text(memory, "y = Expand(x0, x1)", 2, (tensor *[]){x, ints(memory, 5, wanted)}, &spread), BRAID_OK);
+        assert_int_equal(eval_text(memory, "y = Expand(x0, x1)", 2, (tensor *[]){x, ints(memory, 5, wanted)}, &spread),
+                         BRAID_OK);
         assert_int_equal(count_of(spread), wanted[0] * count_of(x));
         for (int64_t i = 0; i < count_of(spread); i++) assert_element(spread, i, x, i % count_of(x));
         arena_free(memory);
@@ -554,7 +561,8 @@ static void test_run_time_index(void **state) {
         tensor *index = ints(memory, 1, &bad[i]), *u = random_tensor(memory, BRAID_FLOAT32, 1, (int64_t[]){1});
         assert_int_equal(eval_text(memory, "y = Gather(x0, x1)", 2, (tensor *[]){x, index}, &y), BRAID_INDEX);
         assert_int_equal(eval_text(memory, "y = GatherElements(x0, x1)", 2, (tensor *[]){x, index}, &y), BRAID_INDEX);
-        assert_int_equal(eval_text(memory, "y = ScatterElements(x0, x1, x2)", 3, (tensor *[]){x, index, u}, &y), BRAID_INDEX);
+        assert_int_equal(eval_text(memory, "y = ScatterElements(x0, x1, x2)", 3, (tensor *[]){x, index, u}, &y),
+                         BRAID_INDEX);
     }
     arena_free(memory);
 }
@@ -568,9 +576,12 @@ static void test_strings(void **state) {
     memcpy(x->data, words, sizeof words);
     assert_int_equal(eval_text(memory, "y = Transpose(x0)", 1, &x, &y), BRAID_OK);
     assert_string_equal(((const char **)y->data)[1], "ccc");
-    assert_int_equal(eval_text(memory, "y = Gather(x0, x1)", 2, (tensor *[]){x, ints(memory, 1, (int64_t[]){-1})}, &y), BRAID_OK);
+    assert_int_equal(eval_text(memory, "y = Gather(x0, x1)", 2, (tensor *[]){x, ints(memory, 1, (int64_t[]){-1})}, &y),
+                     BRAID_OK);
     assert_string_equal(((const char **)y->data)[0], "ccc");
-    assert_int_equal(eval_text(memory, "y = Pad(x0, x1)", 2, (tensor *[]){x, ints(memory, 4, (int64_t[]){1, 0, 0, 0})}, &y), BRAID_OK);
+    assert_int_equal(
+        eval_text(memory, "y = Pad(x0, x1)", 2, (tensor *[]){x, ints(memory, 4, (int64_t[]){1, 0, 0, 0})}, &y),
+        BRAID_OK);
     assert_string_equal(((const char **)y->data)[0], "");
     assert_string_equal(((const char **)y->data)[2], "a");
     arena_free(memory);

@@ -6,7 +6,8 @@
 #include "ops_gpu.h"
 
 static const char *const type_names[] = {"int8", "float16", "float32", "int64", "bool", "bfloat16"};
-static const braid_type type_numbers[] = {BRAID_INT8, BRAID_FLOAT16, BRAID_FLOAT32, BRAID_INT64, BRAID_BOOL, BRAID_BFLOAT16};
+static const braid_type type_numbers[] = {BRAID_INT8,  BRAID_FLOAT16, BRAID_FLOAT32,
+                                          BRAID_INT64, BRAID_BOOL,    BRAID_BFLOAT16};
 
 typedef struct port {
     int rank;
@@ -22,7 +23,8 @@ typedef struct move_case {
 static void shape_text(char *out, size_t size, const port *p) {
     size_t n = 0;
     out[0] = 0;
-    for (int d = 0; d < p->rank; d++) n += (size_t)snprintf(out + n, size - n, "%s%lld", d ? "," : "", (long long)p->dims[d]);
+    for (int d = 0; d < p->rank; d++)
+        n += (size_t)snprintf(out + n, size - n, "%s%lld", d ? "," : "", (long long)p->dims[d]);
 }
 
 /* The body with T replaced, into out. */
@@ -107,16 +109,24 @@ static const move_case part_cases[] = {
     {"z, y = Split(x) {axis = 1, num_outputs = 2}", 1, {X(1, 6)}},
     {"s: int64[3] = constant {0, 4, 0}\nz, y, w = Split(x, s)", 1, {X(4, 3)}},
     {"a: int64[2] = constant {1, 2}\nb: int64[2] = constant {9, 4}\ny = Slice(x, a, b)", 1, {X(5, 6, 3)}},
-    {"a: int64[1] = constant {-1}\nb: int64[1] = constant {-100}\nc: int64[1] = constant {-1}\nd: int64[1] = constant {-1}\n"
-     "y = Slice(x, a, b, c, d)", 1, {X(3, 37)}},
+    {"a: int64[1] = constant {-1}\nb: int64[1] = constant {-100}\nc: int64[1] = constant {-1}\nd: int64[1] = constant "
+     "{-1}\n"
+     "y = Slice(x, a, b, c, d)",
+     1,
+     {X(3, 37)}},
     {"a: int64[2] = constant {5, 1}\nb: int64[2] = constant {0, 9223372036854775807}\nc: int64[2] = constant {0, 2}\n"
      "d: int64[2] = constant {-2, 3}\ny = Slice(x, a, b, c, d)", 1, {X(6, 3, 11)}},
-    {"a: int64[1] = constant {16}\nb: int64[1] = constant {48}\nc: int64[1] = constant {1}\ny = Slice(x, a, b, c)", 1, {X(3, 64)}},
+    {"a: int64[1] = constant {16}\nb: int64[1] = constant {48}\nc: int64[1] = constant {1}\ny = Slice(x, a, b, c)", 1,
+     {X(3, 64)}},
     {"a: int64[1] = constant {0}\nb: int64[1] = constant {5}\nc: int64[1] = constant {0}\nd: int64[1] = constant {-1}\n"
-     "y = Slice(x, a, b, c, d)", 1, {X(6, 3)}},
+     "y = Slice(x, a, b, c, d)",
+     1,
+     {X(6, 3)}},
     /* views between copies */
-    {"s: int64[2] = constant {-1, 4}\na = Transpose(x) {perm = [1, 0, 2]}\nb = Reshape(a, s)\nc = Transpose(b)\ny = Flatten(c)",
-     1, {X(2, 3, 4)}},
+    {"s: int64[2] = constant {-1, 4}\na = Transpose(x) {perm = [1, 0, 2]}\nb = Reshape(a, s)\nc = Transpose(b)\ny = "
+     "Flatten(c)",
+     1,
+     {X(2, 3, 4)}},
     {"y = Identity(x)", 1, {X(2, 3)}},
     {"a: int64[1] = constant {0}\nb = Unsqueeze(x, a)\ny = Squeeze(b)", 1, {X(2, 3)}},
 };
@@ -178,8 +188,9 @@ static void test_scatters(void **state) { (void)state; check_all(scatter_cases, 
 static void test_reductions(void **state) {
     (void)state;
     static const char *const hows[] = {"add", "mul", "max", "min"};
-    static const braid_type reduced[] = {BRAID_FLOAT32, BRAID_FLOAT16, BRAID_BFLOAT16, BRAID_INT8, BRAID_UINT8, BRAID_INT16,
-                                         BRAID_UINT16, BRAID_INT32, BRAID_UINT32, BRAID_INT64, BRAID_UINT64, BRAID_BOOL};
+    static const braid_type reduced[] = {BRAID_FLOAT32, BRAID_FLOAT16, BRAID_BFLOAT16, BRAID_INT8,
+                                         BRAID_UINT8,   BRAID_INT16,   BRAID_UINT16,   BRAID_INT32,
+                                         BRAID_UINT32,  BRAID_INT64,   BRAID_UINT64,   BRAID_BOOL};
     for (size_t h = 0; h < COUNT_OF(hows); h++)
         for (size_t t = 0; t < COUNT_OF(reduced); t++) {
             char source[512];
@@ -220,7 +231,8 @@ static void test_indices_out_of_range(void **state) {
             braid_error err = {0};
             uint64_t host = 0;
             braid_status status = ops_run(false, source, 2, in, 1, out, &host, &err);
-            if (status != BRAID_INDEX || host) fail_msg("%s, %d host steps in\n%s", braid_status_name(status), (int)host, source);
+            if (status != BRAID_INDEX || host)
+                fail_msg("%s, %d host steps in\n%s", braid_status_name(status), (int)host, source);
             braid_tensor_free(&out[0]);
             free(in[0].data);
             free(in[1].data);

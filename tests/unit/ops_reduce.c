@@ -87,7 +87,8 @@ static void type_text(const graph *g, const tensor_type *t, char *out, size_t si
     int n = snprintf(out, size, "%s[", braid_type_name(t->type));
     for (int d = 0; d < t->rank; d++) {
         const char *symbol = dim_is_symbol(t->dims[d]) ? g->symbols[dim_symbol(t->dims[d])] : NULL;
-        if (dim_known(t->dims[d])) n += snprintf(out + n, size - (size_t)n, "%s%lld", d ? "," : "", (long long)t->dims[d]);
+        if (dim_known(t->dims[d]))
+            n += snprintf(out + n, size - (size_t)n, "%s%lld", d ? "," : "", (long long)t->dims[d]);
         else n += snprintf(out + n, size - (size_t)n, "%s%s", d ? "," : "", symbol ? symbol : "?");
     }
     snprintf(out + n, size - (size_t)n, t->rank < 0 ? "*]" : "]");
@@ -163,7 +164,8 @@ static braid_status evaluate(arena *memory, const char *call, int n_in, const te
         n += snprintf(header + n, sizeof header - (size_t)n, "%sx%d: %s[", i ? ", " : "", i,
                       braid_type_name(in[i]->type.type));
         for (int d = 0; d < in[i]->type.rank; d++)
-            n += snprintf(header + n, sizeof header - (size_t)n, "%s%lld", d ? "," : "", (long long)in[i]->type.dims[d]);
+            n +=
+                snprintf(header + n, sizeof header - (size_t)n, "%s%lld", d ? "," : "", (long long)in[i]->type.dims[d]);
         n += snprintf(header + n, sizeof header - (size_t)n, "]");
     }
     snprintf(source, sizeof source, "graph t(%s) {\n%s\n} -> y", header, call);
@@ -248,7 +250,8 @@ static void check_reduce(int kind, braid_type type, int rank, const int64_t *dim
 
 static void test_reduce(void **state) {
     (void)state;
-    static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT64, BRAID_FLOAT16, BRAID_INT32, BRAID_INT64, BRAID_UINT32};
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_FLOAT64, BRAID_FLOAT16,
+                                       BRAID_INT32,   BRAID_INT64,   BRAID_UINT32};
     for (int i = 0; i < 400; i++) {
         int64_t dims[6];
         int rank = (int)pick(0, 5);
@@ -325,10 +328,13 @@ static void check_channel_norm(bool instance, int64_t groups) {
     arena *memory = arena_new();
     int64_t dims[] = {2, 6, 2, 3}, spatial = 6, channels = 6, each = channels / groups;
     char call[128];
-    const tensor *in[] = {random_tensor(memory, BRAID_FLOAT32, 4, dims), random_tensor(memory, BRAID_FLOAT32, 1, &dims[1]),
+    const tensor *in[] = {random_tensor(memory, BRAID_FLOAT32, 4, dims),
+                          random_tensor(memory, BRAID_FLOAT32, 1, &dims[1]),
                           random_tensor(memory, BRAID_FLOAT32, 1, &dims[1])};
     if (instance) snprintf(call, sizeof call, "y = InstanceNormalization(x0, x1, x2) {epsilon = 0.01}");
-    else snprintf(call, sizeof call, "y = GroupNormalization(x0, x1, x2) {num_groups = %d, epsilon = 0.01}", (int)groups);
+    else
+        snprintf(call, sizeof call, "y = GroupNormalization(x0, x1, x2) {num_groups = %d, epsilon = 0.01}",
+                 (int)groups);
     tensor *y = must(memory, call, 3, in, NULL);
     for (int64_t i = 0; i < count_of(y); i++) {
         int64_t c = i / spatial % channels, n = each * spatial, base = i / n * n;
@@ -453,7 +459,8 @@ static void test_loss_label(void **state) {
     arena *memory = arena_new();
     braid_error err = {0};
     tensor *out[2] = {0};
-    const tensor *in[] = {random_tensor(memory, BRAID_FLOAT32, 2, (int64_t[]){2, 3}), ints(memory, 2, (int64_t[]){1, 3})};
+    const tensor *in[] = {random_tensor(memory, BRAID_FLOAT32, 2, (int64_t[]){2, 3}),
+                          ints(memory, 2, (int64_t[]){1, 3})};
     const char *plain = "y = NegativeLogLikelihoodLoss(x0, x1)";
     assert_int_equal(evaluate(memory, plain, 2, in, out, &err), BRAID_INDEX);
     assert_string_equal(err.message, "label 3 outside [0, 3)");

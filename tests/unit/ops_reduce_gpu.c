@@ -1,6 +1,6 @@
 /*
- * ops_reduce_gpu.c: the row kernels on the device against the CPU reference: random shapes, attributes and types, special
- * values, rows that are cut into chunks.
+ * ops_reduce_gpu.c: the row kernels on the device against the CPU reference: random shapes, attributes and types,
+ * special values, rows that are cut into chunks.
  *
  * labels: slow
  */
@@ -95,7 +95,8 @@ static void test_reduce_special(void **state) {
     (void)state;
     static const char *const kinds[] = {"Max", "Min", "LogSumExp", "L1"};
     for (uint32_t mask = 1; mask <= 2; mask++)
-        for (size_t k = 0; k < COUNT_OF(kinds); k++) reduce_case(kinds[k], BRAID_FLOAT32, 2, (int64_t[]){9, 17}, mask, true);
+        for (size_t k = 0; k < COUNT_OF(kinds); k++)
+            reduce_case(kinds[k], BRAID_FLOAT32, 2, (int64_t[]){9, 17}, mask, true);
 }
 
 /* Rows of every length class, along and across memory; long ones are cut into chunks. */
@@ -116,7 +117,8 @@ static void arg_case(const char *kind, braid_type type, int rank, const int64_t 
     char x[64], source[512];
     snprintf(source, sizeof source,
              "graph t(x: %s) {\ny = Arg%s(x) {axis = %d, keepdims = %d, select_last_index = %d}\n} -> y",
-             type_of(x, sizeof x, type, rank, dims), kind, (int)pick(-rank, rank - 1), (int)pick(0, 1), (int)pick(0, 1));
+             type_of(x, sizeof x, type, rank, dims), kind, (int)pick(-rank, rank - 1), (int)pick(0, 1),
+             (int)pick(0, 1));
     braid_tensor in[] = {ops_random_full("x", type, rank, dims, type_is_unsigned(type) ? 0 : -4, 5, special)};
     on_device(source, 1, in, 0, 0);
 }
@@ -178,9 +180,10 @@ static void test_softmax(void **state) {
 static void norm_case(const char *call, braid_type type, int rank, const int64_t *dims, const int64_t *scale, int n) {
     char x[64], s[64], source[512];
     type_of(s, sizeof s, type, n, scale);
-    snprintf(source, sizeof source, "graph t(x: %s, s: %s, b: %s) {\n%s\n} -> y", type_of(x, sizeof x, type, rank, dims),
-             s, s, call);
-    braid_tensor in[] = {ops_random("x", type, rank, dims), ops_random("s", type, n, scale), ops_random("b", type, n, scale)};
+    snprintf(source, sizeof source, "graph t(x: %s, s: %s, b: %s) {\n%s\n} -> y",
+             type_of(x, sizeof x, type, rank, dims), s, s, call);
+    braid_tensor in[] = {ops_random("x", type, rank, dims), ops_random("s", type, n, scale),
+                         ops_random("b", type, n, scale)};
     on_device(source, 3, in, tolerance(type), type == BRAID_FLOAT32 ? 2e-5 : type == BRAID_FLOAT16 ? 4e-3 : 4e-2);
 }
 
@@ -242,7 +245,8 @@ static void test_large_mean(void **state) {
     braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 2, dims), ops_random("s", BRAID_FLOAT32, 1, dims + 1)};
     for (int i = 0; i < 4 * 768; i++) ((float *)in[0].data)[i] = 16777216 + 2 * (float)pick(-3, 3);
     on_device(source, 2, in, 1e-4, 1e-4);
-    static const char longer[] = "graph t(x: float32[1,40000], s: float32[40000]) { y = LayerNormalization(x, s) } -> y";
+    static const char longer[] =
+        "graph t(x: float32[1,40000], s: float32[40000]) { y = LayerNormalization(x, s) } -> y";
     braid_tensor more[] = {ops_random("x", BRAID_FLOAT32, 2, (int64_t[]){1, 40000}),
                            ops_random("s", BRAID_FLOAT32, 1, (int64_t[]){40000})};
     for (int i = 0; i < 40000; i++) ((float *)more[0].data)[i] = 16777216 + 2 * (float)pick(-3, 3);
@@ -254,12 +258,15 @@ static void test_epilogue(void **state) {
     (void)state;
     static const char *const graphs[] = {
         "s: float32[6], b: float32[6]) {\nn = InstanceNormalization(x, s, b)\ny = Relu(n)",
-        "s: float32[6], b: float32[6]) {\nn = GroupNormalization(x, s, b) {num_groups = 3}\ng = Sigmoid(n)\ny = Mul(n, g)",
+        "s: float32[6], b: float32[6]) {\nn = GroupNormalization(x, s, b) {num_groups = 3}\ng = Sigmoid(n)\ny = Mul(n, "
+        "g)",
         "s: float32[5], b: float32[2,6,4,5]) {\nn = LayerNormalization(x, s)\ny = Add(n, b)",
         "s: float32[5], b: float32[6,1,1]) {\nn = LayerNormalization(x, s)\ny = Add(n, b)",
         "s: float32[4,5], b: float32[5]) {\nn = LayerNormalization(x, s) {axis = 2}\ny = Mul(n, b)",
-        "s: float32[4,1], b: float32[]) {\na: int64[1] = constant {3}\nm = ReduceMean(x, a)\nt = Mul(m, s)\ny = Add(t, b)",
-        "s: float32[6,1,1], b: float32[]) {\na: int64[2] = constant {2, 3}\nm = ReduceL2(x, a)\nt = Mul(m, s)\ny = Add(t, b)",
+        "s: float32[4,1], b: float32[]) {\na: int64[1] = constant {3}\nm = ReduceMean(x, a)\nt = Mul(m, s)\ny = Add(t, "
+        "b)",
+        "s: float32[6,1,1], b: float32[]) {\na: int64[2] = constant {2, 3}\nm = ReduceL2(x, a)\nt = Mul(m, s)\ny = "
+        "Add(t, b)",
         "s: float32[1], b: float32[2]) {\nm = ReduceMax(x) {keepdims = 0}\ny = Neg(m)\nz = Identity(s)",
         "s: float32[1], b: float32[6,1,1]) {\nm = MeanVarianceNormalization(x)\ny = Add(m, b)\nz = Identity(s)",
     };
@@ -287,13 +294,15 @@ static void scan_case(const char *name, braid_type type, int rank, const int64_t
              "graph t(x: %s) {\na: int64[] = constant {%d}\ny = %s(x, a) {exclusive = %d, reverse = %d}\n} -> y",
              type_of(x, sizeof x, type, rank, dims), axis, name, (int)pick(0, 1), (int)pick(0, 1));
     bool product = strcmp(name, "CumProd") == 0;
-    braid_tensor in[] = {ops_random_full("x", type, rank, dims, product ? 0.5 : type_is_unsigned(type) ? 0 : -4, product ? 1.9 : 5, false)};
+    braid_tensor in[] = {ops_random_full(
+        "x", type, rank, dims, product ? 0.5 : type_is_unsigned(type) ? 0 : -4, product ? 1.9 : 5, false)};
     on_device(source, 1, in, type == BRAID_FLOAT32 ? 1e-4 : tolerance(type), type == BRAID_FLOAT64 ? 1e-9 : 1e-3);
 }
 
 static void test_scan(void **state) {
     (void)state;
-    static const braid_type types[] = {BRAID_FLOAT32, BRAID_INT32, BRAID_INT64, BRAID_UINT32, BRAID_FLOAT64, BRAID_FLOAT16};
+    static const braid_type types[] = {BRAID_FLOAT32, BRAID_INT32,   BRAID_INT64,
+                                       BRAID_UINT32,  BRAID_FLOAT64, BRAID_FLOAT16};
     for (int i = 0; i < 36; i++) {
         int64_t dims[5];
         int rank = random_dims(1, dims, 20);
@@ -314,9 +323,11 @@ static void test_scan_any(void **state) {
     for (int i = 0; i < 20; i++) {
         char x[64], source[512];
         int64_t dims[] = {pick(1, 9), pick(1, 70), pick(1, 5)};
-        snprintf(source, sizeof source, "graph t(x: %s, a: int64[]) {\ny = Cum%s(x, a) {exclusive = %d, reverse = %d}\n} -> y",
+        snprintf(source, sizeof source,
+                 "graph t(x: %s, a: int64[]) {\ny = Cum%s(x, a) {exclusive = %d, reverse = %d}\n} -> y",
                  type_of(x, sizeof x, types[i % 5], 3, dims), i % 4 ? "Sum" : "Prod", (int)pick(0, 1), (int)pick(0, 1));
-        braid_tensor in[] = {ops_random_full("x", types[i % 5], 3, dims, 1, 3, false), ops_random("a", BRAID_INT64, 0, NULL)};
+        braid_tensor in[] = {ops_random_full("x", types[i % 5], 3, dims, 1, 3, false),
+                             ops_random("a", BRAID_INT64, 0, NULL)};
         *(int64_t *)in[1].data = pick(-3, 2);
         on_device(source, 2, in, 2e-2, 1e-4);
     }
@@ -355,13 +366,15 @@ static void test_loss(void **state) {
         bool softmax = i & 1, weighted = i / 6 == 1, type16 = i / 6 == 2;
         braid_type type = type16 ? BRAID_FLOAT16 : BRAID_FLOAT32;
         int64_t dims[] = {3, 5, i < 9 ? 7 : 900};
-        snprintf(source, sizeof source,
-                 "graph t(x: %s[3,5,%d], t: int64[3,%d], w: %s[5]) {\n%s = %s(x, t%s) {reduction = \"%s\", ignore_index = "
-                 "%d}\n} -> y%s",
-                 braid_type_name(type), (int)dims[2], (int)dims[2], braid_type_name(type),
-                 softmax && weighted ? "y, z" : "y", softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss",
-                 weighted ? ", w" : "", reductions[i / 2 % 3], i % 2 ? 2 : -7, softmax && weighted ? ", z" : "");
-        braid_tensor in[] = {ops_random("x", type, 3, dims), ops_random_full("t", BRAID_INT64, 2, (int64_t[]){3, dims[2]}, 0, 5, false),
+        snprintf(
+            source, sizeof source,
+            "graph t(x: %s[3,5,%d], t: int64[3,%d], w: %s[5]) {\n%s = %s(x, t%s) {reduction = \"%s\", ignore_index = "
+            "%d}\n} -> y%s",
+            braid_type_name(type), (int)dims[2], (int)dims[2], braid_type_name(type),
+            softmax && weighted ? "y, z" : "y", softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss",
+            weighted ? ", w" : "", reductions[i / 2 % 3], i % 2 ? 2 : -7, softmax && weighted ? ", z" : "");
+        braid_tensor in[] = {ops_random("x", type, 3, dims),
+                             ops_random_full("t", BRAID_INT64, 2, (int64_t[]){3, dims[2]}, 0, 5, false),
                              ops_random_full("w", type, 1, dims + 1, 0.5, 2, false)};
         on_device(source, 3, in, type16 ? 4e-3 : 1e-4, type16 ? 1e-2 : 1e-4);
     }
@@ -371,7 +384,8 @@ static void test_loss_label(void **state) {
     (void)state;
     static const char source[] =
         "graph t(x: float32[2,3], t: int64[2]) { y = NegativeLogLikelihoodLoss(x, t) } -> y";
-    braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 2, (int64_t[]){2, 3}), ops_random("t", BRAID_INT64, 1, (int64_t[]){2})};
+    braid_tensor in[] = {ops_random("x", BRAID_FLOAT32, 2, (int64_t[]){2, 3}),
+                         ops_random("t", BRAID_INT64, 1, (int64_t[]){2})};
     ((int64_t *)in[1].data)[0] = 1;
     ((int64_t *)in[1].data)[1] = 3;
     braid_tensor out = {0};
@@ -383,13 +397,15 @@ static void test_loss_label(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_integer), cmocka_unit_test(test_reduce_double),
-        cmocka_unit_test(test_reduce_special), cmocka_unit_test(test_reduce_long),    cmocka_unit_test(test_arg),
-        cmocka_unit_test(test_global_pools),   cmocka_unit_test(test_softmax),        cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_channel_norm),   cmocka_unit_test(test_large_mean),     cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_scan_any),
-        cmocka_unit_test(test_top),            cmocka_unit_test(test_loss),           cmocka_unit_test(test_loss_label),
-        cmocka_unit_test(test_epilogue),       cmocka_unit_test(test_long_norm),
+        cmocka_unit_test(test_reduce_float),  cmocka_unit_test(test_reduce_integer),
+        cmocka_unit_test(test_reduce_double), cmocka_unit_test(test_reduce_special),
+        cmocka_unit_test(test_reduce_long),   cmocka_unit_test(test_arg),
+        cmocka_unit_test(test_global_pools),  cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_layer_norm),    cmocka_unit_test(test_channel_norm),
+        cmocka_unit_test(test_large_mean),    cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_scan_any),      cmocka_unit_test(test_top),
+        cmocka_unit_test(test_loss),          cmocka_unit_test(test_loss_label),
+        cmocka_unit_test(test_epilogue),      cmocka_unit_test(test_long_norm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,7 +129,8 @@ static void unknown_inputs(void **state) {
         braid_error err = {0};
         graph *g;
         node *n = make_node(memory, o, o->min_in, &unknown, &g);
-        if (import_node(g, n, &err) == BRAID_OK && graph_infer(g, &err) != BRAID_OK) ROW_FAIL(o, "inputs of unknown type and rank: %s", err.message);
+        if (import_node(g, n, &err) == BRAID_OK && graph_infer(g, &err) != BRAID_OK)
+            ROW_FAIL(o, "inputs of unknown type and rank: %s", err.message);
         arena_free(memory);
     }
 }

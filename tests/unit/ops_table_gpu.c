@@ -1,8 +1,8 @@
 /*
- * ops_table_gpu.c: every row of the operator table, the device against the reference, with default attributes and inputs
- * of one type and shape; what a row does not accept is passed over. Elementwise rows need no host step for it. Rows are
- * found through op_at: a new one needs no line here. Attributes, mixed types and shapes are for the family's own test.
- * labels: device
+ * ops_table_gpu.c: every row of the operator table, the device against the reference, with default attributes and
+ * inputs of one type and shape; what a row does not accept is passed over. Elementwise rows need no host step for it.
+ * Rows are found through op_at: a new one needs no line here. Attributes, mixed types and shapes are for the family's
+ * own test. labels: device
  */
 #include "ops_gpu.h"
 

@@ -51,7 +51,8 @@ static const infer_case infer_cases[] = {
     {"x: float32[1,1,8]", "y = LpPool(x) {" P "[2], p = 0}", "MODEL"},
     {"x: float32[1,2,3,4]", "y = Resize(x, -, s)", "float32[1,2,6,2]|s: float32[4] = constant {1, 1, 2, 0.5}"},
     {"x: float32[N,2,H,4]", "y = Resize(x, -, s)", "float32[N,2,?,8]|s: float32[4] = constant {1, 1, 2, 2}"},
-    {"x: float32[N,2,H,4]", "y = Resize(x, -, -, s) {axes = [3, -2]}", "float32[N,2,9,7]|s: int64[2] = constant {7, 9}"},
+    {"x: float32[N,2,H,4]", "y = Resize(x, -, -, s) {axes = [3, -2]}",
+     "float32[N,2,9,7]|s: int64[2] = constant {7, 9}"},
     {"x: float32[1,1,4,6]", "y = Resize(x, -, -, s) {axes = [2, 3], keep_aspect_ratio_policy = \"not_larger\"}",
      "float32[1,1,5,8]|s: int64[2] = constant {7, 8}"},
     {"x: float32[1,1,5]", "y = Resize(x, -, s)", "float32[1,1,7]|s: float32[3] = constant {1, 1, 1.4}"},
@@ -88,8 +89,10 @@ static const infer_case infer_cases[] = {
     {"x: float32[N,3]", "y = EyeLike(x) {dtype = 7}", "int64[N,3]"},
     {"x: float32[N,3]", "y = EyeLike(x) {dtype = 8}", "TYPE"},
     {"x: float32[3]", "y = EyeLike(x)", "SHAPE"},
-    {"", "y = Range(a, b, c)", "int64[3]|a: int64[] = constant {0} b: int64[] = constant {5} c: int64[] = constant {2}"},
-    {"", "y = Range(a, b, c)", "int64[0]|a: int64[] = constant {9} b: int64[] = constant {5} c: int64[] = constant {2}"},
+    {"", "y = Range(a, b, c)",
+     "int64[3]|a: int64[] = constant {0} b: int64[] = constant {5} c: int64[] = constant {2}"},
+    {"", "y = Range(a, b, c)",
+     "int64[0]|a: int64[] = constant {9} b: int64[] = constant {5} c: int64[] = constant {2}"},
     {"", "y = Range(a, b, c)", "MODEL|a: int64[] = constant {9} b: int64[] = constant {5} c: int64[] = constant {0}"},
     {"", "y = Range(a, b, c)",
      "LIMIT|a: int64[] = constant {-9000000000000000000} b: int64[] = constant {9000000000000000000} "
@@ -141,7 +144,8 @@ static const infer_case infer_cases[] = {
     {"x: float32[N,10,2]", "y = DFT(x) {onesided = 1}", "SHAPE"},
     {"x: float32[N,6,2]", "y = DFT(x) {onesided = 1, inverse = 1}", "float32[N,10,1]"},
     {"x: float32[N,6,2]", "y = DFT(x, -, a)", "MODEL|a: int64[] = constant {2}"},
-    {"x: float32[N,20,1]", "y = STFT(x, s, -, f)", "float32[N,5,3,2]|s: int64[] = constant {4} f: int64[] = constant {4}"},
+    {"x: float32[N,20,1]", "y = STFT(x, s, -, f)",
+     "float32[N,5,3,2]|s: int64[] = constant {4} f: int64[] = constant {4}"},
     {"x: float32[N,20,1]", "y = STFT(x, s, -, f)", "MODEL|s: int64[] = constant {0} f: int64[] = constant {4}"},
     {"x: float32[N,20,1]", "y = STFT(x, s, -, f)", "SHAPE|s: int64[] = constant {4} f: int64[] = constant {40}"},
     {"", "y = HannWindow(s)", "float32[6]|s: int64[] = constant {6}"},
@@ -164,7 +168,8 @@ static bool check_infer(const infer_case *c) {
     char source[2048], found[256], wanted[256];
     const char *constants = strchr(c->type, '|');
     snprintf(wanted, sizeof wanted, "%.*s", constants ? (int)(constants - c->type) : 200, c->type);
-    snprintf(source, sizeof source, "graph t(%s) {\n%s\n%s\n} -> y", c->header, constants ? constants + 1 : "", c->node);
+    snprintf(source, sizeof source, "graph t(%s) {\n%s\n%s\n} -> y", c->header, constants ? constants + 1 : "",
+             c->node);
     arena *memory = arena_new();
     graph *g = NULL;
     braid_error err = {0};
@@ -220,8 +225,8 @@ typedef struct eval_case {
 
 static const eval_case eval_cases[] = {
     /* the window of the second output starts in the leading padding only; indices count without padding */
-    {"x: float32[1,1,4] = constant {1, 5, 2, 5} y, z = MaxPool(x) {kernel_shape = [3], strides = [2], pads = [1, 1]}", 1,
-     2, {1, 1}},
+    {"x: float32[1,1,4] = constant {1, 5, 2, 5} y, z = MaxPool(x) {kernel_shape = [3], strides = [2], pads = [1, 1]}",
+     1, 2, {1, 1}},
     {"x: float32[1,2,2,3] = constant {1, 2, 3, 4, 5, 6, 9, 8, 7, 6, 5, 4} "
      "y, z = MaxPool(x) {kernel_shape = [2, 2], storage_order = 1}", 1, 4, {3, 5, 6, 8}},
     {"x: float32[1,1,3] = constant {1, nan, 2} y = MaxPool(x) {kernel_shape = [2]}", 0, 2, {NAN, NAN}},
@@ -232,12 +237,12 @@ static const eval_case eval_cases[] = {
      "y = AveragePool(x) {kernel_shape = [3], pads = [1, 1], count_include_pad = 1}", 0, 4, {1, 2, 3, 7.0 / 3}},
     /* ceil_mode: what lies behind the padding is not counted */
     {"x: float32[1,1,4] = constant {1, 2, 3, 4} "
-     "y = AveragePool(x) {kernel_shape = [3], strides = [3], ceil_mode = 1, count_include_pad = 1, pads = [0, 1]}", 0, 2,
-     {2, 2}},
+     "y = AveragePool(x) {kernel_shape = [3], strides = [3], ceil_mode = 1, count_include_pad = 1, pads = [0, 1]}", 0,
+     2, {2, 2}},
     {"x: float32[1,1,3] = constant {3, -4, 0} y = LpPool(x) {kernel_shape = [2]}", 0, 2, {5, 4}},
     {"x: float32[1,1,3] = constant {3, -4, 1} y = LpPool(x) {kernel_shape = [2], p = 1}", 0, 2, {7, 5}},
-    {"x: float32[1,1,2] = constant {1, 2} s: float32[3] = constant {1, 1, 2} y = Resize(x, -, s) {mode = \"linear\"}", 0,
-     4, {1, 1.25, 1.75, 2}},
+    {"x: float32[1,1,2] = constant {1, 2} s: float32[3] = constant {1, 1, 2} y = Resize(x, -, s) {mode = \"linear\"}",
+     0, 4, {1, 1.25, 1.75, 2}},
     {"x: float32[1,1,2] = constant {1, 2} s: float32[3] = constant {1, 1, 2} "
      "y = Resize(x, -, s) {mode = \"linear\", coordinate_transformation_mode = \"align_corners\"}", 0, 4,
      {1, 4.0 / 3, 5.0 / 3, 2}},
@@ -248,7 +253,8 @@ static const eval_case eval_cases[] = {
      {0, 85, 170, 255, 255, 255}},
     /* 3 / 0.6 is 5 in float and 4.9999998 in double */
     {"x: int64[6] = constant {0, 1, 2, 3, 4, 5} s: float32[1] = constant {0.6} "
-     "y = Resize(x, -, s) {coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"}", 0, 3, {0, 1, 3}},
+     "y = Resize(x, -, s) {coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"}", 0, 3,
+     {0, 1, 3}},
     {"x: int64[2] = constant {7, 9} s: int64[1] = constant {4} "
      "r: float32[2] = constant {-0.5, 1} y = Resize(x, r, -, s) {coordinate_transformation_mode = "
      "\"tf_crop_and_resize\", extrapolation_value = -3.0}", 0, 4, {-3, 7, 7, 9}},
@@ -262,9 +268,11 @@ static const eval_case eval_cases[] = {
      0, 12, {0, 5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0}},
     {"x: int8[3,2] = constant {1, 2, 3, 4, 5, 6} l: int64[2] = constant {3, 2} y = ReverseSequence(x, l)", 0, 6,
      {5, 4, 3, 2, 1, 6}},
-    {"x: float64[2,3] = constant {1, 2, 3, 4, 5, 6} k: int64[] = constant {1} y = Trilu(x, k)", 0, 6, {0, 2, 3, 0, 0, 6}},
+    {"x: float64[2,3] = constant {1, 2, 3, 4, 5, 6} k: int64[] = constant {1} y = Trilu(x, k)", 0, 6,
+     {0, 2, 3, 0, 0, 6}},
     {"x: int16[2,3] = constant {1, 2, 3, 4, 5, 6} y = Trilu(x) {upper = 0}", 0, 6, {1, 0, 0, 4, 5, 0}},
-    {"a: int16[] = constant {7} b: int16[] = constant {0} c: int16[] = constant {-3} y = Range(a, b, c)", 0, 3, {7, 4, 1}},
+    {"a: int16[] = constant {7} b: int16[] = constant {0} c: int16[] = constant {-3} y = Range(a, b, c)", 0, 3,
+     {7, 4, 1}},
     {"x: float32[2,2] = constant {0, 1, nan, 0} y = NonZero(x)", 0, 4, {0, 1, 1, 0}},
     {"x: int8[3,2] = constant {1, 2, 3, 4, 5, 6} c: bool[3] = constant {1, 0, 1} y = Compress(x, c) {axis = 0}", 0, 4,
      {1, 2, 5, 6}},
@@ -278,7 +286,8 @@ static const eval_case eval_cases[] = {
      "strides = [2]}", 0, 4, {0, 0, 0, 6}},
     {"x: float32[1,1,2,2] = constant {1, 2, 3, 4} r: float32[1,5] = constant {0, 0, 0, 1, 1} "
      "y = MaxRoiPool(x, r) {pooled_shape = [1, 2]}", 0, 2, {3, 4}},
-    {"x: float64[1,3,1] = constant {1, 2, 3} y = DFT(x)", 0, 6, {6, 0, -1.5, 0.8660254037844386, -1.5, -0.8660254037844386}},
+    {"x: float64[1,3,1] = constant {1, 2, 3} y = DFT(x)", 0, 6,
+     {6, 0, -1.5, 0.8660254037844386, -1.5, -0.8660254037844386}},
     {"x: float64[1,4,1] = constant {1, 2, 3, 4} y = DFT(x) {onesided = 1}", 0, 6, {10, 0, -2, 2, -2, 0}},
     {"x: float64[1,3,2] = constant {10, 0, -2, 2, -2, 0} y = DFT(x) {onesided = 1, inverse = 1}", 0, 4, {1, 2, 3, 4}},
 };
@@ -310,18 +319,23 @@ static void test_refused_values(void **state) {
         const char *source;
         braid_status status;
     } cases[] = {
-        {"x: int8[3,2] = constant {1, 2, 3, 4, 5, 6} l: int64[2] = constant {4, 2} y = ReverseSequence(x, l)", BRAID_INDEX},
-        {"x: int8[3] = constant {1, 2, 3} c: bool[4] = constant {0, 0, 0, 1} y = Compress(x, c) {axis = 0}", BRAID_INDEX},
+        {"x: int8[3,2] = constant {1, 2, 3, 4, 5, 6} l: int64[2] = constant {4, 2} y = ReverseSequence(x, l)",
+         BRAID_INDEX},
+        {"x: int8[3] = constant {1, 2, 3} c: bool[4] = constant {0, 0, 0, 1} y = Compress(x, c) {axis = 0}",
+         BRAID_INDEX},
         {"x: float32[1,1,1] = constant {5} i: int64[1,1,1] = constant {2} y = MaxUnpool(x, i) {kernel_shape = [2]}",
          BRAID_INDEX},
         {"x: float32[1,1,1] = constant {5} i: int64[1,1,1] = constant {-1} y = MaxUnpool(x, i) {kernel_shape = [2]}",
          BRAID_INDEX},
         {"x: float32[1,1,1,1] = constant {5} r: float32[1,4] = constant {0, 0, 1, 1} b: int64[1] = constant {1} "
-         "y = RoiAlign(x, r, b)", BRAID_INDEX},
+         "y = RoiAlign(x, r, b)",
+         BRAID_INDEX},
         {"x: float32[1,1,1,1] = constant {5} r: float32[1,4] = constant {0, 0, 1e30, 1} b: int64[1] = constant {0} "
-         "y = RoiAlign(x, r, b)", BRAID_INDEX},
+         "y = RoiAlign(x, r, b)",
+         BRAID_INDEX},
         {"x: float32[1,1,1,1] = constant {5} r: float32[1,5] = constant {nan, 0, 0, 1, 1} "
-         "y = MaxRoiPool(x, r) {pooled_shape = [1, 1]}", BRAID_INDEX},
+         "y = MaxRoiPool(x, r) {pooled_shape = [1, 1]}",
+         BRAID_INDEX},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char source[1024];
@@ -408,7 +422,8 @@ static void check_round(const pool_round *r, char what) {
                  (int)r->out[1], source);
     for (int64_t i = 0; i < r->out[0] * r->out[1]; i++) {
         double v = (double)((float *)y->data)[i], w = naive(r, x, i / r->out[1], i % r->out[1], what);
-        if (!(fabs(v - w) < 1e-5 * (1 + fabs(w))) && v != w) fail_msg("element %d: %g, expected %g in\n%s", (int)i, v, w, source);
+        if (!(fabs(v - w) < 1e-5 * (1 + fabs(w))) && v != w)
+            fail_msg("element %d: %g, expected %g in\n%s", (int)i, v, w, source);
     }
     arena_free(memory);
 }

@@ -13,8 +13,8 @@
 
 static const device_traits device = PLAN_SMALL;
 
-/* Chains of transposes that share their start: storage is reused, waves hold several steps; d and f are written straight
-   into their Concat g, where a read shifted by a part is still inside the same storage. */
+/* Chains of transposes that share their start: storage is reused, waves hold several steps; d and f are written
+   straight into their Concat g, where a read shifted by a part is still inside the same storage. */
 static const char *const source = "graph t(x: float32[64,48]) {\n"
                                   "  a = Transpose(x) {perm = [1, 0]}\n"
                                   "  b = Transpose(a) {perm = [1, 0]}\n"
@@ -107,7 +107,8 @@ static step_operand *arena_operand(const plan *p, int32_t step_id, int access, u
             for (int i = 0; i < s->n_operands; i++) {
                 if (!(s->operands[i].access & access)) continue;
                 if (p->storages[plan_root(p, s->operands[i].storage)].kind != STORAGE_ARENA) continue;
-                *at = p->rows + p->dispatches[d].rows_offset + (size_t)k * p->dispatches[d].row_bytes + s->operands[i].at;
+                *at =
+                    p->rows + p->dispatches[d].rows_offset + (size_t)k * p->dispatches[d].row_bytes + s->operands[i].at;
                 return &s->operands[i];
             }
         }
