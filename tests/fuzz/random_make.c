@@ -617,6 +617,20 @@ static bool make_follow(draft *d) {
     return add(d, "Reshape", true, 1, IN(v, d->n_values - 1), "%s", "");
 }
 
+/* A step that no kernel takes, and what stood before it read again behind it. */
+static bool make_bridge(draft *d) {
+    int v = pick(d, F32, 1, 4, false);
+    int64_t count = 1;
+    for (int i = 0; i < type_of(d, v)->rank; i++) count *= type_of(d, v)->dims[i];
+    if (count % 4) v = fresh(d, BRAID_FLOAT32, 2, (int64_t[]){2 + 2 * draw(d, 2), 2}, 0);
+    if (!add(d, "Reshape", true, 1, IN(v, ints(d, 3, (int64_t[]){-1, 2, 2})), "%s", "")) return false;
+    int matrices = d->n_values - 1;
+    if (!add(d, "Det", false, 1, IN(matrices), "%s", "")) return false;
+    int det = d->n_values - 1;
+    if (!add(d, "Unsqueeze", true, 1, IN(det, ints(d, 2, (int64_t[]){1, 2})), "%s", "")) return false;
+    return add(d, chance(d, 50) ? "Add" : "Max", true, 1, IN(matrices, d->n_values - 1), "%s", "");
+}
+
 static bool make_rows(draft *d) {
     int v = pick(d, FLOATS, 1, 5, false), axis = axis_of(d, v);
     switch (draw(d, 5)) {
@@ -712,7 +726,8 @@ static const struct {
     {make_transpose, 6}, {make_concat, 9},      {make_split, 8},       {make_slice, 5},        {make_gather, 5},
     {make_scatter, 2},   {make_pad, 3},         {make_repeat, 4},      {make_resize, 3},       {make_other, 4},
     {make_follow, 3},    {make_rows, 3},        {make_places, 4},      {make_einsum, 2},       {make_generated, 3},
-    {make_sample, 1},    {make_product, 6},     {make_conv_chain, 4},  {make_reduce_chain, 4}, {make_norm_chain, 4}};
+    {make_sample, 1},    {make_product, 6},     {make_conv_chain, 4},  {make_reduce_chain, 4}, {make_norm_chain, 4},
+    {make_bridge, 3}};
 
 static bool (*random_maker(draft *d))(draft *) {
     int total = 0;
