@@ -166,7 +166,7 @@ static size_t with_copies(const braid_step_time *steps, size_t count, const brai
                                   .wave = count ? steps[count - 1].wave : 0};
     size_t n = 0;
     if (in.time_ns) out[n++] = in;
-    memcpy(out + n, steps, count * sizeof *steps);
+    if (count) memcpy(out + n, steps, count * sizeof *steps);
     n += count;
     if (back.time_ns) out[n++] = back;
     return n;

@@ -36,4 +36,6 @@ print("times", all(0 < p["busy_ns"] <= 1.1 * p["create_ns"] for p in made), all(
 print("words", [("float32" in p["variant"]) for p in made if p["op"] == "Gemm"])
 END
 "$BRAID" profile "$digits" --device host --pipelines | pipelines
+# nothing to do
+"$BRAID" profile "$ROOT/tests/cases/graph-without-nodes/model.onnx" -q --runs 1 | sed -n '2s/[0-9][0-9]*\.[0-9]*/T/gp'
 for wrong in 0 1,2 x; do braid profile "$digits" -n $wrong; done
