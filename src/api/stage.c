@@ -517,7 +517,7 @@ static braid_status stage_build(braid_session *s, stage *st, const graph *g, boo
     TRY(fold_all(st->memory, &options, &st->g, err));
     if (!s->no_reroll && s->traits && !s->keep_all) TRY(reroll(s, st, &options, err));
     if (!s->no_fuse && s->traits) TRY(pass_run("fuse", st->g, st->memory, &options, &st->g, err));
-    if (s->keep_all) TRY(keep_all_values(st->g, err));
+    if (s->keep_all && !baked) TRY(keep_all_values(st->g, err)); /* a later stage gives what it is asked for */
     uint64_t folded = clock_ns();
     TRY(compile_stage(s, st, baked, err));
     log_line(&s->log, BRAID_LOG_INFO, "stage of %d nodes: passes %.1f ms, compiled in %.1f ms", st->g->n_nodes,
