@@ -15,10 +15,12 @@ braid_status infer_constant(infer *c, int i, const tensor **out) {
     return BRAID_OK;
 }
 
+enum { FOLLOWED_MAX = 4096 }; /* elements, or one for each output: a Split may have more */
+
 /* Elements of small integer constants become followed values; floats are not followed. */
 static bool follow_constant(infer *c, const tensor *t, followed *out) {
-    int64_t count;
-    if (!tensor_type_count(&t->type, &count) || count > 4096 || t->type.rank > 1) return false;
+    int64_t count, most = c->n_out > FOLLOWED_MAX ? c->n_out : FOLLOWED_MAX;
+    if (!tensor_type_count(&t->type, &count) || count > most || t->type.rank > 1) return false;
     if (!type_is_integer(t->type.type) && t->type.type != BRAID_BOOL) return false;
     int64_t *v = arena_array(c->g->memory, (size_t)count + 1, sizeof *v);
     if (!v) return false;

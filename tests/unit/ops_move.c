@@ -169,6 +169,31 @@ static void test_infer(void **state) {
     assert_true(passed);
 }
 
+/* The sizes of more parts than elements of a constant are followed otherwise. */
+static void test_many_parts(void **state) {
+    (void)state;
+    enum { PARTS = 5000 };
+    char *source = malloc(64 + PARTS * 16), *at = source;
+    braid_error err = {0};
+    graph *g = NULL;
+    arena *memory = arena_new();
+    at += sprintf(at, "graph t(x: int8[%d,3]) { s: int64[%d] = constant {", PARTS + 1, PARTS);
+    for (int i = 0; i < PARTS; i++) at += sprintf(at, i ? ", %d" : "%d", i == 7 ? 2 : 1);
+    at += sprintf(at, "} y0");
+    for (int i = 1; i < PARTS; i++) at += sprintf(at, ", y%d", i);
+    sprintf(at, " = Split(x, s) } -> y7, y%d", PARTS - 1);
+    if (graph_parse(memory, source, &g, &err) != BRAID_OK) fail_msg("%s", err.message);
+    graph_find_ops(g);
+    if (graph_infer(g, &err) != BRAID_OK) fail_msg("%s", err.message);
+    for (int i = 0; i < 2; i++) {
+        const tensor_type *t = &g->values[g->outputs[i]]->type;
+        assert_int_equal(t->rank, 2);
+        assert_int_equal(t->dims[0], 2 - i);
+    }
+    arena_free(memory);
+    free(source);
+}
+
 /* -------------------------------------------------------------------------------------------------- eval */
 
 static uint64_t seed = 7;
@@ -595,6 +620,7 @@ int main(void) {
         cmocka_unit_test(test_gather_elements), cmocka_unit_test(test_gather_nd),
         cmocka_unit_test(test_scatter),        cmocka_unit_test(test_blocks_and_repeats),
         cmocka_unit_test(test_run_time_index), cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_many_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
