@@ -62,8 +62,8 @@ static void describe_rounds(const braid_session *s, const stage *st, text *t) {
     if (s->asked <= 1) return; /* 0: none planned yet */
     if (rounds == 1) text_add(t, "%u lanes at once, room for %u\n", s->asked, st->bucket);
     else if (st->limit == LIMIT_BUDGET)
-        text_add(t, "%u lanes in %u rounds of %u: %.1f GiB budget\n", s->asked, rounds, st->bucket,
-                 (double)s->memory_budget / (double)(1u << 30));
+        text_add(t, "%u lanes in %u rounds of %u: %.1f MiB budget\n", s->asked, rounds, st->bucket,
+                 (double)s->memory_budget / (double)(1u << 20));
     else text_add(t, "%u lanes in %u rounds of %u: the device has no more memory\n", s->asked, rounds, st->bucket);
 }
 

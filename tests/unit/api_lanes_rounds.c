@@ -120,8 +120,8 @@ static void budgets(void **state) {
         before = at_once;
         assert_int_equal(run(&p, BRAID_OK, 0), at_once); /* found again */
         char wanted[64];
-        snprintf(wanted, sizeof wanted, "23 lanes in %u rounds of %u: 0.0 GiB budget", (LANES + at_once - 1) / at_once,
-                 at_once);
+        snprintf(wanted, sizeof wanted, "23 lanes in %u rounds of %u: %.1f MiB budget", (LANES + at_once - 1) / at_once,
+                 at_once, (double)(all * part / 24) / (1 << 20));
         expect_text(&p, at_once == LANES ? "23 lanes at once" : wanted);
     }
     assert_int_equal(before, LANES);
