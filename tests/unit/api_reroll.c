@@ -158,19 +158,37 @@ static void random_clones(void **state) {
     }
 }
 
-/* Each line once for every copy, # being its number. */
-static const char *const bodies[] = {
+/* # is the number of a copy. */
+static const struct {
+    const char *body, *odd, *ends; /* odd: copy 3 instead; ends: after all of them */
+} bodies[] = {
     /* a host step inside: both sides stay rolled, the step is done copy by copy */
-    "t# = MatMul(x#, w) d# = Det(t#) e# = Add(t#, d#) f# = Relu(e#) g# = MatMul(f#, w) y# = Softmax(g#)",
+    {.body = "t# = MatMul(x#, w) d# = Det(t#) e# = Add(t#, d#) f# = Relu(e#) g# = MatMul(f#, w) y# = Softmax(g#)"},
     /* a value that is made before a host step and read behind it */
-    "t# = MatMul(x#, w) u# = Tanh(t#) d# = Det(u#) v# = Relu(d#) e# = Mul(u#, v#) y# = MatMul(e#, w)",
+    {.body = "t# = MatMul(x#, w) u# = Tanh(t#) d# = Det(u#) v# = Relu(d#) e# = Mul(u#, v#) y# = MatMul(e#, w)"},
     /* shapes that depend on data, behind a rolled part */
-    "t# = MatMul(x#, w) u# = Relu(t#) n# = NonZero(u#) c# = Cast(n#) {to = 1} y# = ReduceSum(c#)",
+    {.body = "t# = MatMul(x#, w) u# = Relu(t#) n# = NonZero(u#) c# = Cast(n#) {to = 1} y# = ReduceSum(c#)"},
     /* views, several outputs, an input that is an output */
-    "s# = Reshape(x#, shape) a#, b# = Split(s#, half) {axis = 0} m# = Mul(a#, b#) v#, i# = TopK(m#, k) {axis = 0} y# = "
-    "Concat(v#, m#) {axis = 0}",
+    {.body = "s# = Reshape(x#, shape) a#, b# = Split(s#, half) {axis = 0} m# = Mul(a#, b#) v#, i# = TopK(m#, k) {axis = 0} "
+             "y# = Concat(v#, m#) {axis = 0}"},
+    /* a view of an input, read on both sides of a host step */
+    {.body = "s# = Reshape(x#, four) d# = Det(s#) e# = Reshape(d#, column) y# = Add(s#, e#)"},
     /* nothing but views: no step */
-    "s# = Reshape(x#, shape) y# = Identity(s#)",
+    {.body = "s# = Reshape(x#, shape) y# = Identity(s#)"},
+    /* one copy has an operand more; its operands the other way round; the steps of the others in another order */
+    {.body = "t# = MatMul(x#, w) c# = Clip(t#, lo) y# = Exp(c#)",
+     .odd = "t# = MatMul(x#, w) c# = Clip(t#, lo, hi) y# = Exp(c#)"},
+    {.body = "t# = Sub(x#, w) y# = MatMul(t#, x#)", .odd = "t# = Sub(w, x#) y# = MatMul(x#, t#)"},
+    {.body = "a# = Tanh(x#) b# = Exp(a#) y# = Sub(a#, b#)", .odd = "b# = Exp(x#) a# = Tanh(b#) y# = Sub(a#, b#)"},
+    /* a second stage whose copies read those of the first in another order */
+    {.body = "a# = MatMul(x#, w) b# = Relu(a#)",
+     .ends = "d0 = Sub(b0, b2) d1 = Sub(b1, b0) d2 = Sub(b2, b5) d3 = Sub(b3, b3) d4 = Sub(b4, b1) d5 = Sub(b5, b4) "
+             "y0 = MatMul(d0, w) y1 = MatMul(d1, w) y2 = MatMul(d2, w) y3 = MatMul(d3, w) y4 = MatMul(d4, w) "
+             "y5 = MatMul(d5, w)"},
+    /* gathered in two orders, one with a copy twice, and handed out unevenly */
+    {.body = "a# = MatMul(x#, w)",
+     .ends = "p = Concat(a0, a1, a2, a3, a4, a5, a2) {axis = 0} q = Concat(a5, a4, a4, a3, a2, a1, a0) {axis = 0} "
+             "s = Sub(p, q) n: int64[6] = constant {1, 7, 4, 4, 8, 4} y0, y1, y2, y3, y4, y5 = Split(s, n) {axis = 0}"},
 };
 
 static void text_clones(void **state) {
@@ -179,13 +197,16 @@ static void text_clones(void **state) {
         char source[8192] = "graph t(", what[32];
         for (int c = 0; c < 6; c++) sprintf(source + strlen(source), "x%d: float32[4,4], ", c);
         strcat(source, "w: float32[4,4]) { shape: int64[1] = constant {16} half: int64[2] = constant {8, 8} k: "
-                       "int64[1] = constant {3} ");
+                       "int64[1] = constant {3} four: int64[3] = constant {4, 2, 2} "
+                       "column: int64[3] = constant {4, 1, 1} lo: float32[] = constant {-0.5} hi: float32[] = constant {0.75} ");
         for (int c = 0; c < 6; c++) {
             char *at = source + strlen(source);
-            for (const char *p = bodies[b]; *p; p++) *at++ = *p == '#' ? (char)('0' + c) : *p;
+            const char *body = c == 3 && bodies[b].odd ? bodies[b].odd : bodies[b].body;
+            for (const char *p = body; *p; p++) *at++ = *p == '#' ? (char)('0' + c) : *p;
             *at++ = ' ';
             *at = 0;
         }
+        if (bodies[b].ends) strcat(source, bodies[b].ends);
         strcat(source, "} -> y0, y1, y2, y3, y4, y5");
         braid_error err = {0};
         braid_model *model = ops_model(source, &err);
