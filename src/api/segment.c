@@ -106,10 +106,11 @@ static braid_status check_budget(braid_session *s, const segment *seg, uint64_t 
     bool large = needed >> 24; /* small plans are told in KiB; what is needed is rounded up */
     unsigned long long unit = large ? 1 << 20 : 1 << 10, up = unit - 1;
     return error_set(err, BRAID_DEVICE_MEMORY,
-                     "the plan needs %llu %s (arena %llu, constants %llu, inputs and outputs %llu), the budget is %llu %s",
+                     "the plan needs %llu %s (arena %llu, constants %llu, tables of steps %llu, inputs and outputs %llu), "
+                     "the budget is %llu %s",
                      (needed + up) / unit, large ? "MiB" : "KiB", (p->arena_bytes * seg->bucket + up) / unit,
-                     (p->const_bytes + up) / unit, (io_bytes + up) / unit, s->memory_budget / unit,
-                     large ? "MiB" : "KiB");
+                     (p->const_bytes + up) / unit, (p->rows_bytes + up) / unit, (io_bytes + up) / unit,
+                     s->memory_budget / unit, large ? "MiB" : "KiB");
 }
 
 /* All that the host writes before a run. */

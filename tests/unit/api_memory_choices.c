@@ -69,6 +69,15 @@ static void choices(void **state) {
     braid_session_options o = {
         .size = sizeof o, .no_reroll = true, .no_fuse = true, .memory_budget = list[count - 1].bytes / 2};
     assert_int_equal(braid_session_create(&device, 1, model, &o, &none, &err), BRAID_DEVICE_MEMORY);
+    const char *told = strstr(err.message, "the plan needs"); /* all of it: each part is rounded up */
+    unsigned long long needs, part[4];
+    assert_non_null(told);
+    assert_int_equal(sscanf(told,
+                            "the plan needs %llu KiB (arena %llu, constants %llu, tables of steps %llu, "
+                            "inputs and outputs %llu)",
+                            &needs, &part[0], &part[1], &part[2], &part[3]),
+                     5);
+    assert_in_range(part[0] + part[1] + part[2] + part[3], needs, needs + 3);
     braid_session_free(s);
     braid_model_free(model);
 }
