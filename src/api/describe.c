@@ -56,15 +56,33 @@ static bool host_varies(const stage *st, const node *n) {
     return false;
 }
 
+static const char *overlap_text(overlap why) {
+    switch (why) {
+    case OVERLAP_YES:
+        return "rounds overlap: one is packed while one is computed";
+    case OVERLAP_MEMORY:
+        return "rounds do not overlap: no room for inputs and outputs twice";
+    case OVERLAP_PROFILE:
+        return "rounds do not overlap: each is timed by itself";
+    case OVERLAP_OPEN:
+    case OVERLAP_PARTS:
+        break;
+    }
+    return "rounds do not overlap: there are host steps, or shapes that depend on data";
+}
+
 /* How the lanes that were asked for are run: at once, in rounds, one by one. */
 static void describe_rounds(const braid_session *s, const stage *st, text *t) {
     uint32_t rounds = s->asked / st->bucket + (s->asked % st->bucket != 0);
     if (s->asked <= 1) return; /* 0: none planned yet */
-    if (rounds == 1) text_add(t, "%u lanes at once, room for %u\n", s->asked, st->bucket);
-    else if (st->limit == LIMIT_BUDGET)
-        text_add(t, "%u lanes in %u rounds of %u: %.1f MiB budget\n", s->asked, rounds, st->bucket,
-                 (double)s->memory_budget / (double)(1u << 20));
-    else text_add(t, "%u lanes in %u rounds of %u: the device has no more memory\n", s->asked, rounds, st->bucket);
+    if (rounds == 1) {
+        text_add(t, "%u lanes at once, room for %u\n", s->asked, st->bucket);
+        return;
+    }
+    text_add(t, "%u lanes in %u rounds of %u: ", s->asked, rounds, st->bucket);
+    if (st->limit == LIMIT_BUDGET) text_add(t, "%.1f MiB budget", (double)s->memory_budget / (double)(1u << 20));
+    else text_add(t, "the device has no more memory");
+    text_add(t, "; %s\n", overlap_text(st->overlap));
 }
 
 static void describe_stage(const stage *st, int depth, text *t) {

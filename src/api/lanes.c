@@ -1,11 +1,8 @@
 /*
- * lanes.c: the lanes of a run: which of them failed, and rounds of fewer lanes at a time.
+ * lanes.c: the lanes of a run: which of them failed, and their results one by one.
  *
  * What a lane's own data bring about (an index out of range, a shape that no operator takes) fails that lane alone: the
  * others go on, and the session tells each lane's status. Where every lane has failed the run ends.
- *
- * A round is a run of as many of the lanes as there is memory for. Its results are taken to host memory; the caller's
- * buffers are written when all rounds are over, as they may hold inputs too.
  */
 #include "api/session.h"
 
@@ -103,78 +100,4 @@ braid_status place_take(const place *all, int32_t n, uint32_t lane, place *one, 
         one[i].offset += lane * all[i].stride;
     }
     return BRAID_OK;
-}
-
-/* ------------------------------------------------------------------------------------------------- rounds */
-
-typedef struct rounds {
-    braid_session *s;
-    stage *st;
-    uint32_t lanes; /* of all rounds */
-    const place *inputs;
-    place *outputs;
-    arena *memory; /* of the whole run */
-} rounds;
-
-static braid_status run_lanes(const rounds *r, place *out, arena *memory, braid_error *err) {
-    braid_session *s = r->s;
-    place *in = arena_array(memory, (size_t)s->base->n_inputs + 1, sizeof *in);
-    if (!in) return error_memory(err);
-    TRY(place_take(r->inputs, s->base->n_inputs, s->lane_base, in, memory, err));
-    for (int32_t i = 0; s->lanes == 1 && i < s->base->n_inputs; i++) in[i].stride = 0;
-    TRY(stage_run(s, r->st, in, out, memory, err));
-    for (int32_t i = 0; i < s->base->n_outputs; i++) TRY(place_to_host(s, &out[i].host->type, &out[i], memory, err));
-    return BRAID_OK;
-}
-
-static braid_status keep_lanes(const rounds *r, const place *out, braid_error *err) {
-    const braid_session *s = r->s;
-    for (int32_t i = 0; i < s->base->n_outputs; i++)
-        for (uint32_t lane = 0; lane < s->lanes; lane++) {
-            tensor one = *out[i].host;
-            if (!lane_good(s, lane)) continue;
-            if (one.bytes) one.data = (void *)(uintptr_t)place_lane(&out[i], lane);
-            braid_status status = place_keep_lane(r->lanes, s->lane_base + lane, &one, &r->outputs[i], r->memory, err);
-            if (status != BRAID_OK) return error_within(err, status, "output '%s'", s->base->output_names[i]);
-        }
-    return BRAID_OK;
-}
-
-static braid_status run_round(const rounds *r, arena *memory, braid_error *err) {
-    braid_error why = {0};
-    place *out = arena_array(memory, (size_t)r->s->base->n_outputs + 1, sizeof *out);
-    if (!out) return error_memory(err);
-    r->s->log_lanes.failed_now = 0;
-    braid_status status = run_lanes(r, out, memory, &why);
-    return status == BRAID_OK ? keep_lanes(r, out, err) : lane_failed(r->s, status, &why, err);
-}
-
-static braid_status run_rounds(const rounds *r, uint32_t most, braid_error *err) {
-    braid_session *s = r->s;
-    braid_status status = BRAID_OK;
-    for (uint32_t n; status == BRAID_OK && s->lane_base < r->lanes; s->lane_base += n) {
-        n = r->lanes - s->lane_base < most ? r->lanes - s->lane_base : most;
-        s->lanes = n;
-        arena *memory = arena_new();
-        status = memory ? run_round(r, memory, err) : error_memory(err);
-        arena_free(memory);
-    }
-    s->lanes = r->lanes;
-    s->lane_base = 0;
-    return status == BRAID_OK && s->log_lanes.failed == r->lanes ? lanes_verdict(s, err) : status;
-}
-
-/* In one go a run whose lanes have all failed ends with the last one's message: the verdict names the first. */
-static braid_status run_at_once(braid_session *s, stage *st, const place *inputs, place *outputs, arena *memory,
-                                braid_error *err) {
-    braid_status status = stage_run(s, st, inputs, outputs, memory, err);
-    bool all_failed = status != BRAID_OK && s->log_lanes.failed == s->lanes;
-    return all_failed ? lanes_verdict(s, err) : status;
-}
-
-braid_status session_run_lanes(braid_session *s, const place *inputs, place *outputs, arena *memory, braid_error *err) {
-    rounds r = {.s = s, .lanes = s->lanes, .inputs = inputs, .outputs = outputs, .memory = memory};
-    TRY(stage_get(s, &s->stages, s->base, inputs, false, &r.st, err));
-    if (s->lanes <= r.st->bucket) return run_at_once(s, r.st, inputs, outputs, memory, err);
-    return run_rounds(&r, r.st->bucket, err);
 }

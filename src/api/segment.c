@@ -86,18 +86,24 @@ static uint64_t bytes_of_a_lane(const segment *seg) {
     return bytes;
 }
 
-/* How many lanes may fit instead; at least one less, and at least one. */
+/* How many lanes may fit instead; at least one less, and at least one. Overlapping rounds have a lane's inputs and
+   outputs twice. */
 static uint32_t lanes_that_fit(const segment *seg, uint64_t needed, uint64_t budget) {
     uint64_t each = bytes_of_a_lane(seg), fixed = needed - (each * seg->bucket < needed ? each * seg->bucket : needed);
+    if (seg->alone) each += each - seg->p->arena_bytes;
     uint64_t fit = fixed < budget && each ? (budget - fixed) / each : 0;
     if (fit >= seg->bucket) fit = seg->bucket - 1;
     return fit ? (uint32_t)fit : 1;
 }
 
 /* Everything of this segment, and the weights of the session. */
-static braid_status check_budget(braid_session *s, const segment *seg, uint64_t io_bytes, braid_error *err) {
+static uint64_t needed_bytes(const segment *seg) {
+    return seg->p->arena_bytes * seg->bucket + seg->p->const_bytes + seg->p->rows_bytes + seg->io_bytes;
+}
+
+static braid_status check_budget(braid_session *s, const segment *seg, braid_error *err) {
     const plan *p = seg->p;
-    uint64_t needed = p->arena_bytes * seg->bucket + p->const_bytes + p->rows_bytes + io_bytes;
+    uint64_t needed = needed_bytes(seg);
     if (s->test.memory && needed > s->test.memory && seg->bucket > 1)
         return error_set(err, BRAID_DEVICE_MEMORY, "out of device memory (test)");
     if (needed <= s->memory_budget) return BRAID_OK;
@@ -109,7 +115,7 @@ static braid_status check_budget(braid_session *s, const segment *seg, uint64_t 
                      "the plan needs %llu %s (arena %llu, constants %llu, tables of steps %llu, inputs and outputs %llu), "
                      "the budget is %llu %s",
                      (needed + up) / unit, large ? "MiB" : "KiB", (p->arena_bytes * seg->bucket + up) / unit,
-                     (p->const_bytes + up) / unit, (p->rows_bytes + up) / unit, (io_bytes + up) / unit,
+                     (p->const_bytes + up) / unit, (p->rows_bytes + up) / unit, (seg->io_bytes + up) / unit,
                      s->memory_budget / unit, large ? "MiB" : "KiB");
 }
 
@@ -144,9 +150,15 @@ static void choose_posted(const segment *seg, bool *posted) {
     if (bytes > POSTED_MOST) memset(posted, 0, (size_t)p->n_outputs * sizeof *posted);
 }
 
+/* The run block, its bindings and a word for each lane; all small. */
+static uint64_t run_bytes(const segment *seg) {
+    return sizeof(run_block) + plan_bindings(seg->p) * sizeof(binding) + (seg->bucket + 1) * sizeof(uint32_t) + IO_ALIGN;
+}
+
 /* io and what mirrors it. */
-static braid_status allocate_io(braid_session *s, segment *seg, uint64_t bytes, braid_error *err) {
+static braid_status allocate_io(braid_session *s, segment *seg, braid_error *err) {
     gpu *vk = s->device->gpu;
+    uint64_t bytes = seg->io_bytes;
     seg->posted = arena_array(seg->p->memory, (size_t)seg->p->n_outputs + 1, sizeof *seg->posted);
     if (!seg->posted) return error_memory(err);
     if (!bytes) return BRAID_OK;
@@ -164,16 +176,14 @@ static braid_status allocate_io(braid_session *s, segment *seg, uint64_t bytes, 
 static braid_status allocate_all(braid_session *s, segment *seg, braid_error *err) {
     gpu *vk = s->device->gpu;
     const plan *p = seg->p;
-    uint64_t io_bytes = 0;
-    TRY(layout_io(seg, &io_bytes, err));
-    TRY(check_budget(s, seg, io_bytes, err));
+    TRY(layout_io(seg, &seg->io_bytes, err));
+    TRY(check_budget(s, seg, err));
     if (!(seg->blocks = arena_array(p->memory, (size_t)p->n_blocks + 1, sizeof *seg->blocks))) return error_memory(err);
     for (int32_t i = 0; i < p->n_blocks; i++)
         TRY(gpu_buffer_new(vk, GPU_DEVICE, p->block_bytes[i] * seg->bucket, &seg->blocks[i], err));
     TRY(gpu_buffer_new(vk, GPU_DEVICE, p->rows_bytes + IO_ALIGN, &seg->rows, err));
-    uint64_t run_bytes = sizeof(run_block) + plan_bindings(p) * sizeof(binding) + (seg->bucket + 1) * sizeof(uint32_t);
-    TRY(gpu_buffer_new(vk, GPU_SHARED, run_bytes + IO_ALIGN, &seg->run, err));
-    return allocate_io(s, seg, io_bytes, err);
+    TRY(gpu_buffer_new(vk, GPU_SHARED, run_bytes(seg), &seg->run, err));
+    return allocate_io(s, seg, err);
 }
 
 /* A device that has not the room for these lanes may have it for half of them. */
@@ -301,6 +311,40 @@ void segment_free(braid_session *s, segment *seg) {
     gpu_buffer *const buffers[] = {&seg->rows, &seg->run, &seg->io, &seg->upload, &seg->download, &seg->constants};
     for (size_t i = 0; i < COUNT_OF(buffers); i++) gpu_buffer_free(vk, buffers[i]);
     for (int32_t i = 0; seg->blocks && i < seg->p->n_blocks; i++) gpu_buffer_free(vk, &seg->blocks[i]);
+}
+
+/* -------------------------------------------------------------------------------------------------- twins */
+
+static braid_status fill_twin(braid_session *s, segment *t, braid_error *err) {
+    TRY(gpu_buffer_new(s->device->gpu, GPU_SHARED, run_bytes(t), &t->run, err));
+    TRY(allocate_io(s, t, err));
+    return record(s, t, err);
+}
+
+braid_status segment_twin(braid_session *s, stage *st, const segment *seg, segment **twin, braid_error *err) {
+    uint64_t needed = needed_bytes(seg) + seg->io_bytes + run_bytes(seg);
+    *twin = NULL;
+    if (needed > s->memory_budget || (s->test.memory && needed > s->test.memory)) return BRAID_OK;
+    segment *t = arena_copy(st->memory, seg, sizeof *t);
+    if (!t) return error_memory(err);
+    t->program = NULL;
+    t->run = t->io = t->upload = t->download = (gpu_buffer){0};
+    braid_status status = fill_twin(s, t, err);
+    if (status == BRAID_OK) {
+        *twin = t;
+        return BRAID_OK;
+    }
+    segment_twin_free(s, t);
+    if (status != BRAID_DEVICE_MEMORY && status != BRAID_LIMIT) return status;
+    error_clear(err);
+    return BRAID_OK;
+}
+
+void segment_twin_free(braid_session *s, segment *t) {
+    gpu *vk = s->device->gpu;
+    gpu_program_free(vk, t->program);
+    gpu_buffer *const buffers[] = {&t->run, &t->io, &t->upload, &t->download};
+    for (size_t i = 0; i < COUNT_OF(buffers); i++) gpu_buffer_free(vk, buffers[i]);
 }
 
 /* ------------------------------------------------------------------------------------------ running: device */
@@ -457,14 +501,19 @@ static braid_status profile_steps(braid_session *s, const segment *seg, braid_er
     return BRAID_OK;
 }
 
-static braid_status run_device(braid_session *s, stage *st, segment *seg, place *places, arena *memory,
-                               braid_error *err) {
+braid_status segment_begin(braid_session *s, segment *seg, const place *places, braid_error *err) {
     if (s->test.poison) TRY(segment_poison(s, seg, err));
     write_inputs(seg, places, s->lanes);
     write_run_block(seg, places, s->lanes);
-    gpu_times now;
     TRY(gpu_program_lanes(s->device->gpu, seg->program, s->lanes, err));
-    TRY(gpu_program_run(s->device->gpu, seg->program, &now, err));
+    return gpu_program_submit(s->device->gpu, seg->program, err);
+}
+
+void segment_settle(braid_session *s, const segment *seg) { gpu_program_settle(s->device->gpu, seg->program); }
+
+braid_status segment_end(braid_session *s, stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
+    gpu_times now;
+    TRY(gpu_program_wait(s->device->gpu, seg->program, &now, err));
     if (s->test.poison) TRY(segment_check_poison(s, seg, err));
     s->spent.device_ns += now.device_ns;
     s->spent.upload_ns += now.upload_ns;
@@ -475,7 +524,10 @@ static braid_status run_device(braid_session *s, stage *st, segment *seg, place 
 }
 
 braid_status segment_run(braid_session *s, stage *st, segment *seg, place *places, arena *memory, braid_error *err) {
-    if (!seg->on_host) return run_device(s, st, seg, places, memory, err);
+    if (!seg->on_host) {
+        TRY(segment_begin(s, seg, places, err));
+        return segment_end(s, st, seg, places, memory, err);
+    }
     for (int32_t i = 0; i < seg->n_nodes; i++) TRY(host_run(s, st, seg->nodes[i], places, memory, err));
     return BRAID_OK;
 }

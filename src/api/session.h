@@ -94,9 +94,14 @@ typedef struct segment {
     gpu_buffer *blocks;
     uint64_t *input_offset, *join_offset, *output_offset; /* in io; outputs by plan output number */
     int32_t *export_of; /* graph output i: plan output number, or -1 - (graph input number), or INT32_MIN: constant */
+    uint64_t io_bytes;
+    bool alone; /* the stage is this segment and nothing else: rounds may overlap */
 } segment;
 
 typedef enum lane_limit { LIMIT_NONE, LIMIT_BUDGET, LIMIT_MEMORY } lane_limit;
+
+/* Do rounds overlap, or why not. */
+typedef enum overlap { OVERLAP_OPEN /* not looked at yet */, OVERLAP_YES, OVERLAP_PARTS, OVERLAP_MEMORY, OVERLAP_PROFILE } overlap;
 
 typedef struct stage stage;
 typedef struct stage_cache {
@@ -112,6 +117,8 @@ struct stage {
     reroll_report packs; /* what became several copies of one body */
     uint32_t bucket; /* lanes that there is room for */
     lane_limit limit; /* why no larger bucket was made; runs of more lanes take rounds */
+    overlap overlap;
+    segment *twin; /* OVERLAP_YES: the one segment again, with its own share of what the host touches */
     tensor_type *key_types; /* of the inputs */
     tensor **key_values;    /* baked inputs, NULL otherwise */
     bool *key_varies;       /* inputs that differ between lanes; with room for several only */
@@ -191,7 +198,7 @@ braid_status lanes_verdict(const braid_session *, braid_error *err);
 /* After some lanes were run by themselves and that ended with `why`: OK when all of them have failed, each by its own
    data, so that the others may go on; else the error. */
 braid_status lane_failed(braid_session *, braid_status, const braid_error *why, braid_error *err);
-/* Runs all lanes of these inputs: at once, or in rounds of as many as fit. */
+/* rounds.c: runs all lanes of these inputs: at once, or in rounds of as many as fit. */
 braid_status session_run_lanes(braid_session *, const place *inputs, place *outputs, arena *memory, braid_error *err);
 /* "1,3,?": the dims with commas, a question mark for one not known. */
 void session_shape_text(const tensor_type *, char *buffer, size_t size);
@@ -219,6 +226,11 @@ braid_status stage_get(braid_session *, stage_cache *, const graph *g, const pla
 void stage_cache_clear(braid_session *, stage_cache *);
 /* Runs it: in[] by graph input, out[] by graph output. Host results live in `memory`. */
 braid_status stage_run(braid_session *, stage *, const place *in, place *out, arena *memory, braid_error *err);
+/* The same in two halves, for a stage that has a twin: stage_begin submits the work of `seg`, the segment or its twin;
+   stage_end waits for it. In between `in` and `memory` stay as they are. */
+braid_status stage_begin(braid_session *, stage *, segment *seg, const place *in, place **places, arena *memory,
+                         braid_error *err);
+braid_status stage_end(braid_session *, stage *, segment *seg, place *places, place *out, arena *memory, braid_error *err);
 /* Is this input small enough, and of a type, to be baked into a plan. */
 bool stage_bakes(const tensor_type *);
 
@@ -231,6 +243,15 @@ plan_options segment_plan_options(const braid_session *, const segment *);
 braid_status segment_compile(braid_session *, stage *, segment *, braid_error *err);
 braid_status segment_run(braid_session *, stage *, segment *, place *places, arena *memory, braid_error *err);
 void segment_free(braid_session *, segment *);
+/* Both halves of segment_run for a device segment. */
+braid_status segment_begin(braid_session *, segment *, const place *places, braid_error *err);
+braid_status segment_end(braid_session *, stage *, segment *, place *places, arena *memory, braid_error *err);
+/* Waits until the device is done with it. */
+void segment_settle(braid_session *, const segment *);
+/* A segment of the same plan, weights and device memory that has what host and device share for itself. One that does
+   not fit has *twin NULL. */
+braid_status segment_twin(braid_session *, stage *, const segment *, segment **twin, braid_error *err);
+void segment_twin_free(braid_session *, segment *);
 /* poison.c: fills the segment's memory before a run, and after it looks for writes outside every tensor. */
 braid_status segment_poison(braid_session *, segment *, braid_error *err);
 braid_status segment_check_poison(braid_session *, segment *, braid_error *err);

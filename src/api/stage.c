@@ -198,6 +198,7 @@ typedef struct compile {
     bool *crosses; /* value is used outside the segment that makes it */
     bool *on_device; /* value is in device memory when a later segment reads it */
     bool baked;
+    bool alone; /* one device segment is the whole stage */
     braid_error *err;
 } compile;
 
@@ -280,6 +281,7 @@ static braid_status device_segment(compile *c, segment *seg, const bool *take) {
         seg->input_joinable[i] = seg->input_uploaded[i] && !c->baked; /* a later stage gets values from the device too */
     }
     for (int32_t i = 0; i < x.n_out; i++) seg->output_wanted[i] = c->to_host[x.output_of[i]];
+    seg->alone = c->alone;
     TRY(segment_compile(c->s, c->st, seg, c->err));
     note_places(c, seg);
     return BRAID_OK;
@@ -365,6 +367,13 @@ static braid_status unroll_some(compile *c, bool by_level, bool *again) {
     return *again ? pass_unroll(g, c->st->memory, flags, &c->st->g, c->err) : BRAID_OK;
 }
 
+/* A graph's own stage that is one piece of device work. */
+static bool one_piece(const compile *c) {
+    for (int32_t i = 0; i < c->st->g->n_nodes; i++)
+        if (c->parts.kind[i] == NODE_LATE) return false;
+    return c->parts.n_levels == 1 && !c->baked && !c->s->profile;
+}
+
 static braid_status compile_stage(braid_session *s, stage *st, bool baked, braid_error *err) {
     compile c = {.s = s, .st = st, .baked = baked, .err = err};
     for (bool again = true; again;) {
@@ -380,6 +389,7 @@ static braid_status compile_stage(braid_session *s, stage *st, bool baked, braid
     TRY(mark_crossings(&c));
     st->segments = arena_array(st->memory, (size_t)c.parts.n_levels + 1, sizeof *st->segments);
     if (!st->segments) return error_memory(err);
+    c.alone = one_piece(&c);
     for (int32_t level = 0; level < c.parts.n_levels; level++) {
         bool *take = NULL;
         TRY(take_level(&c, level, &take));
@@ -397,6 +407,7 @@ static braid_status compile_stage(braid_session *s, stage *st, bool baked, braid
 static void stage_free(braid_session *s, stage *st) {
     if (!st) return;
     stage_cache_clear(s, &st->rest_stages);
+    if (st->twin) segment_twin_free(s, st->twin);
     for (int32_t i = 0; i < st->n_segments; i++) segment_free(s, &st->segments[i]);
     arena_free(st->memory);
 }
@@ -598,8 +609,17 @@ static braid_status make_smaller(braid_session *s, stage_cache *cache, const gra
     return BRAID_OK;
 }
 
-braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, const place *in, bool baked, stage **out,
-                       braid_error *err) {
+/* Gives a stage that is run in rounds its twin, or the reason why it has none; what fails is tried again. */
+static braid_status settle_overlap(braid_session *s, stage *st, braid_error *err) {
+    if (st->limit == LIMIT_NONE || st->overlap != OVERLAP_OPEN) return BRAID_OK;
+    bool alone = st->n_segments == 1 && st->segments[0].alone;
+    if (alone) TRY(segment_twin(s, st, &st->segments[0], &st->twin, err));
+    st->overlap = st->twin ? OVERLAP_YES : alone ? OVERLAP_MEMORY : s->profile ? OVERLAP_PROFILE : OVERLAP_PARTS;
+    return BRAID_OK;
+}
+
+static braid_status find_or_make(braid_session *s, stage_cache *cache, const graph *g, const place *in, bool baked,
+                                 stage **out, braid_error *err) {
     uint32_t bucket = lane_bucket(s);
     if ((*out = find_stage(s, cache, g, bucket, in, baked)) != NULL) return BRAID_OK;
     s->fit = 0;
@@ -608,15 +628,24 @@ braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, con
     return status != BRAID_OK && s->fit ? make_smaller(s, cache, g, bucket, in, baked, out, err) : status;
 }
 
+braid_status stage_get(braid_session *s, stage_cache *cache, const graph *g, const place *in, bool baked, stage **out,
+                       braid_error *err) {
+    TRY(find_or_make(s, cache, g, in, baked, out, err));
+    return settle_overlap(s, *out, err);
+}
+
 /* ----------------------------------------------------------------------------------------------- running */
 
-braid_status stage_run(braid_session *s, stage *st, const place *in, place *out, arena *memory, braid_error *err) {
-    const graph *g = st->g;
+static braid_status place_inputs(const graph *g, const place *in, place **out, arena *memory, braid_error *err) {
     place *places = arena_array(memory, (size_t)g->n_values + 1, sizeof *places);
     if (!places) return error_memory(err);
     for (int32_t i = 0; i < g->n_inputs; i++) places[g->inputs[i]] = in[i];
-    for (int32_t i = 0; i < st->n_segments; i++) TRY(segment_run(s, st, &st->segments[i], places, memory, err));
-    if (st->rest) TRY(rest_run(s, st, places, memory, err));
+    *out = places;
+    return BRAID_OK;
+}
+
+static braid_status take_outputs(stage *st, const place *places, place *out, braid_error *err) {
+    const graph *g = st->g;
     for (int32_t i = 0; i < g->n_outputs; i++) {
         out[i] = places[g->outputs[i]];
         tensor *constant = g->values[g->outputs[i]]->constant;
@@ -625,4 +654,24 @@ braid_status stage_run(braid_session *s, stage *st, const place *in, place *out,
         out[i] = (place){.host = constant};
     }
     return BRAID_OK;
+}
+
+braid_status stage_run(braid_session *s, stage *st, const place *in, place *out, arena *memory, braid_error *err) {
+    place *places = NULL;
+    TRY(place_inputs(st->g, in, &places, memory, err));
+    for (int32_t i = 0; i < st->n_segments; i++) TRY(segment_run(s, st, &st->segments[i], places, memory, err));
+    if (st->rest) TRY(rest_run(s, st, places, memory, err));
+    return take_outputs(st, places, out, err);
+}
+
+braid_status stage_begin(braid_session *s, stage *st, segment *seg, const place *in, place **places, arena *memory,
+                         braid_error *err) {
+    TRY(place_inputs(st->g, in, places, memory, err));
+    return segment_begin(s, seg, *places, err);
+}
+
+braid_status stage_end(braid_session *s, stage *st, segment *seg, place *places, place *out, arena *memory,
+                       braid_error *err) {
+    TRY(segment_end(s, st, seg, places, memory, err));
+    return take_outputs(st, places, out, err);
 }

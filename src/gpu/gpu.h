@@ -134,7 +134,7 @@ typedef struct gpu_program gpu_program;
 braid_status gpu_program_new(gpu *, const gpu_program_info *, gpu_program **out, braid_error *err);
 void gpu_program_free(gpu *, gpu_program *);
 /* From now on copies and grids are of so many lanes, at most info.lanes (which it is at first). After a failure it is to
-   be called again before the next run. */
+   be called again before the next run. No run of this program is under way. */
 braid_status gpu_program_lanes(gpu *, gpu_program *, uint32_t lanes, braid_error *err);
 /* Work groups that a run starts now. */
 uint64_t gpu_program_groups(const gpu_program *);
@@ -143,6 +143,13 @@ typedef struct gpu_times {
     uint64_t device_ns;             /* from the first to the last command */
     uint64_t upload_ns, download_ns; /* of it, copies in and out */
 } gpu_times;
+/* A run begins. Programs of one thread run in the order of these calls, each behind the end of the one before, so that
+   they may share memory of the device; what the host writes or reads for a run is the run's own until it has ended. */
+braid_status gpu_program_submit(gpu *, gpu_program *, braid_error *err);
+/* Waits for the end of the run that was submitted. times may be NULL. */
+braid_status gpu_program_wait(gpu *, gpu_program *, gpu_times *times, braid_error *err);
+/* Waits until no run of it is under way, whatever became of it. */
+void gpu_program_settle(gpu *, const gpu_program *);
 /* Submits and waits. times may be NULL. */
 braid_status gpu_program_run(gpu *, gpu_program *, gpu_times *times, braid_error *err);
 /* With info.timestamps, after a run: start (relative to the first) and time of dispatch i in ns. False: none. */

@@ -46,7 +46,8 @@ struct gpu_program {
     uint32_t n_queries;
     uint64_t *stamps;   /* of the last run, in ticks; valid when `timed` */
     bool timed, each;   /* each: dispatches have stamps */
-    uint64_t submitted; /* timeline value of the last run */
+    uint64_t submitted; /* timeline value of the last run, */
+    uint64_t started;   /* and when that was */
     uint64_t last_ns;   /* duration of the last run as the host saw it */
 };
 
@@ -426,7 +427,7 @@ void gpu_program_free(gpu *g, gpu_program *p) {
     mem_free(p);
 }
 
-/* Every run waits for its end: the old recording and grids are in nobody's hands. */
+/* No run is under way: the old recording and grids are in nobody's hands. */
 braid_status gpu_program_lanes(gpu *g, gpu_program *p, uint32_t lanes, braid_error *err) {
     TRY(gpu_alive(g, err));
     if (!lanes || lanes > p->lanes_most)
@@ -458,22 +459,24 @@ static braid_status stamps_read(gpu *g, gpu_program *p, braid_error *err) {
     return BRAID_OK;
 }
 
-braid_status gpu_program_run(gpu *g, gpu_program *p, gpu_times *times, braid_error *err) {
-    if (times) *times = (gpu_times){0};
+braid_status gpu_program_submit(gpu *g, gpu_program *p, braid_error *err) {
     if (p->broken) return error_set(err, BRAID_INTERNAL, "a program whose lanes were not set");
-    uint64_t value = 0, start = clock_ns();
-    /* long work and software devices need the processor more than a quick answer */
-    bool spin = !g->device.traits.software && p->last_ns < 2000000;
+    uint64_t value = 0;
+    p->started = clock_ns();
     p->timed = false;
     braid_status status =
         gpu_submit_between(g, p->n_segments, p->segments, p->copies ? p->around : NULL, &value, err);
     if (value) p->submitted = value;
-    if (status) {
-        gpu_settle(g, p->submitted);
-        return status;
-    }
-    TRY(gpu_wait(g, value, spin, err));
-    p->last_ns = clock_ns() - start;
+    if (status) gpu_settle(g, p->submitted);
+    return status;
+}
+
+braid_status gpu_program_wait(gpu *g, gpu_program *p, gpu_times *times, braid_error *err) {
+    if (times) *times = (gpu_times){0};
+    /* long work and software devices need the processor more than a quick answer */
+    bool spin = !g->device.traits.software && p->last_ns < 2000000;
+    TRY(gpu_wait(g, p->submitted, spin, err));
+    p->last_ns = clock_ns() - p->started;
     if (!p->queries) return BRAID_OK;
     TRY(stamps_read(g, p, err));
     const uint64_t *s = p->stamps;
@@ -482,6 +485,16 @@ braid_status gpu_program_run(gpu *g, gpu_program *p, gpu_times *times, braid_err
                              .upload_ns = ticks_to_ns(g, s[STAMP_BEGIN], s[STAMP_UPLOADED]),
                              .download_ns = ticks_to_ns(g, s[STAMP_COMPUTED], s[STAMP_END])};
     return BRAID_OK;
+}
+
+braid_status gpu_program_run(gpu *g, gpu_program *p, gpu_times *times, braid_error *err) {
+    if (times) *times = (gpu_times){0};
+    TRY(gpu_program_submit(g, p, err));
+    return gpu_program_wait(g, p, times, err);
+}
+
+void gpu_program_settle(gpu *g, const gpu_program *p) {
+    gpu_settle(g, p->submitted);
 }
 
 bool gpu_program_times(gpu *g, const gpu_program *p, size_t i, uint64_t *start_ns, uint64_t *time_ns) {
