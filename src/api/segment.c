@@ -86,11 +86,19 @@ static uint64_t bytes_of_a_lane(const segment *seg) {
     return bytes;
 }
 
-/* How many lanes may fit instead; at least one less, and at least one. Overlapping rounds have a lane's inputs and
-   outputs twice. */
+/* The run block, its bindings and a word for each lane; all small. */
+static uint64_t run_bytes(const segment *seg) {
+    return sizeof(run_block) + plan_bindings(seg->p) * sizeof(binding) + (seg->bucket + 1) * sizeof(uint32_t) + IO_ALIGN;
+}
+
+/* How many lanes may fit instead; at least one less, and at least one. Overlapping rounds have inputs and outputs twice. */
 static uint32_t lanes_that_fit(const segment *seg, uint64_t needed, uint64_t budget) {
     uint64_t each = bytes_of_a_lane(seg), fixed = needed - (each * seg->bucket < needed ? each * seg->bucket : needed);
-    if (seg->alone) each += each - seg->p->arena_bytes;
+    if (seg->alone) {
+        uint64_t io = each - seg->p->arena_bytes, regions = plan_bindings(seg->p);
+        fixed += seg->io_bytes - io * seg->bucket + run_bytes(seg) + 2 * regions * IO_ALIGN;
+        each += io;
+    }
     uint64_t fit = fixed < budget && each ? (budget - fixed) / each : 0;
     if (fit >= seg->bucket) fit = seg->bucket - 1;
     return fit ? (uint32_t)fit : 1;
@@ -148,11 +156,6 @@ static void choose_posted(const segment *seg, bool *posted) {
         }
     for (int32_t i = 0; i < p->n_outputs; i++) bytes += posted[i] ? output_bytes(seg, i) : 0;
     if (bytes > POSTED_MOST) memset(posted, 0, (size_t)p->n_outputs * sizeof *posted);
-}
-
-/* The run block, its bindings and a word for each lane; all small. */
-static uint64_t run_bytes(const segment *seg) {
-    return sizeof(run_block) + plan_bindings(seg->p) * sizeof(binding) + (seg->bucket + 1) * sizeof(uint32_t) + IO_ALIGN;
 }
 
 /* io and what mirrors it. */

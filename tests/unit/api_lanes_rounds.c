@@ -1,6 +1,7 @@
 /*
  * api_lanes_rounds.c: more lanes than the memory budget, or the device, has room for run in rounds of fewer, bit for
- * bit the same; the description says so, and how each step goes about its lanes.
+ * bit the same; the description says so, and how each step goes about its lanes. Rounds of a model without host steps
+ * overlap.
  */
 #include "ops_gpu.h"
 
@@ -9,17 +10,24 @@
 enum { LANES = 23, ROWS = 40, COLUMNS = 64, ALL = ROWS * COLUMNS };
 
 /* Two to a side of a host step (Det); b is shared in most tests. */
-static const char *const source = "graph t(a: float32[40,64], b: float32[64,64], i: int64[4]) {\n"
-                                  "  r = Relu(b)\n"
-                                  "  m = MatMul(a, r)\n"
-                                  "  g = Gather(m, i) {axis = 0}\n"
-                                  "  z: int64[2] = constant {0, 0}\n"
-                                  "  f: int64[2] = constant {4, 4}\n"
-                                  "  c = Slice(g, z, f)\n"
-                                  "  d = Det(c)\n"
-                                  "  s = Softmax(m) {axis = -1}\n"
-                                  "  y = Add(s, d)\n"
-                                  "} -> y, g\n";
+static const char *const in_parts = "graph t(a: float32[40,64], b: float32[64,64], i: int64[4]) {\n"
+                                    "  r = Relu(b)\n"
+                                    "  m = MatMul(a, r)\n"
+                                    "  g = Gather(m, i) {axis = 0}\n"
+                                    "  z: int64[2] = constant {0, 0}\n"
+                                    "  f: int64[2] = constant {4, 4}\n"
+                                    "  c = Slice(g, z, f)\n"
+                                    "  d = Det(c)\n"
+                                    "  s = Softmax(m) {axis = -1}\n"
+                                      "  y = Add(s, d)\n"
+                                    "} -> y, g\n";
+static const char *const whole = "graph t(a: float32[40,64], b: float32[64,64], i: int64[4]) {\n"
+                                 "  r = Relu(b)\n"
+                                 "  m = MatMul(a, r)\n"
+                                 "  g = Gather(m, i) {axis = 0}\n"
+                                 "  y = Softmax(m) {axis = -1}\n"
+                                 "} -> y, g\n";
+static const char *source; /* of the tests that run now */
 
 typedef struct problem {
     braid_model *model;
@@ -110,12 +118,13 @@ static void budgets(void **state) {
     problem_new(&p);
     expect_text(&p, "23 lanes at once, room for 23\n");
     uint64_t all = bytes_for(&p);
-    uint32_t before = 0, distinct = 0;
+    uint32_t before = 0, distinct = 0, overlapping = 0;
     for (uint64_t part = 3; part <= 24; part += 3) {
         session_new(&p, all * part / 24);
         uint32_t at_once = run(&p, BRAID_OK, 0);
         assert_true(at_once >= before && at_once <= LANES);
-        assert_true(at_once == LANES || (at_once + 2) * 24 > LANES * (part - 2));
+        /* overlapping rounds have inputs and outputs twice */
+        assert_true(at_once == LANES || (at_once + 2) * 24 * (source == whole ? 2 : 1) > LANES * (part - 2));
         distinct += at_once != before;
         before = at_once;
         assert_int_equal(run(&p, BRAID_OK, 0), at_once); /* found again */
@@ -123,9 +132,12 @@ static void budgets(void **state) {
         snprintf(wanted, sizeof wanted, "23 lanes in %u rounds of %u: %.1f MiB budget", (LANES + at_once - 1) / at_once,
                  at_once, (double)(all * part / 24) / (1 << 20));
         expect_text(&p, at_once == LANES ? "23 lanes at once" : wanted);
+        overlapping += session_stage(p.session)->twin != NULL;
+        if (at_once < LANES) expect_text(&p, session_stage(p.session)->twin ? "; rounds overlap" : "; rounds do not");
     }
     assert_int_equal(before, LANES);
     assert_true(distinct > 3);
+    assert_true(source == whole ? overlapping > 4 : overlapping == 0);
     problem_free(&p);
 }
 
@@ -189,7 +201,8 @@ static void failures(void **state) {
         session_new(&p, one + (all - one) * (at_once - 1) / (LANES - 1));
         for (int k = 4; k < 8; k++) p.i[k * 4] = ROWS + k; /* one round of 4 */
         p.i[17 * 4 + 1] = -ROWS - 1;
-        assert_in_range(run(&p, BRAID_INDEX, 0xf0u | 1u << 17), at_once - (at_once > 1), at_once);
+        uint32_t least = source == whole ? 1 : at_once - (at_once > 1);
+        assert_in_range(run(&p, BRAID_INDEX, 0xf0u | 1u << 17), least, at_once);
         for (int k = 0; k < LANES * 4; k++) p.i[k] = ROWS;
         assert_int_equal(braid_session_run(p.session, LANES, p.in, 3, out, 2, &err), BRAID_INDEX);
         assert_null(out[0].data);
@@ -248,9 +261,24 @@ static void described(void **state) {
     problem_free(&p);
 }
 
+static int without_host_steps(void **state) {
+    (void)state;
+    source = whole;
+    return 0;
+}
+
+static int with_host_steps(void **state) {
+    (void)state;
+    source = in_parts;
+    return 0;
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(budgets),     cmocka_unit_test(one_at_a_time),
-                                       cmocka_unit_test(no_memory),   cmocka_unit_test(failures),
-                                       cmocka_unit_test(allocations), cmocka_unit_test(described)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest both[] = {cmocka_unit_test(budgets), cmocka_unit_test(one_at_a_time),
+                                      cmocka_unit_test(no_memory), cmocka_unit_test(failures),
+                                      cmocka_unit_test(allocations)};
+    const struct CMUnitTest steps[] = {cmocka_unit_test(described)};
+    return cmocka_run_group_tests_name("overlapping", both, without_host_steps, NULL) +
+           cmocka_run_group_tests_name("in turn", both, with_host_steps, NULL) +
+           cmocka_run_group_tests_name("described", steps, with_host_steps, NULL);
 }
