@@ -40,8 +40,8 @@ const uint THREADS = (BM / TM) * (BN / TN);
 const uint UNITS_A = BM * BK / 4u, UNITS_B = BN * BK / 4u; // fetches of a tile
 const uint FETCH_A = (UNITS_A + THREADS - 1u) / THREADS, FETCH_B = (UNITS_B + THREADS - 1u) / THREADS;
 const uint PITCH_A = BM / 4u + 1u, PITCH_B = BN / 4u + 1u; // of a k in shared memory
-shared elem4 tile_a[STAGES * BK * PITCH_A];
-shared elem4 tile_b[STAGES * BK * PITCH_B];
+const uint TILES_B = STAGES * BK * PITCH_A; // where B's begin
+shared elem4 tiles[TILES_B + STAGES * BK * PITCH_B];
 
 struct source {
     uint64_t base;
@@ -118,11 +118,11 @@ void put_tiles(uint stage) {
         uint u = id + i * THREADS;
         if (UNITS_A % THREADS != 0u && u >= UNITS_A) continue;
         if (LOAD_A == 1u || LOAD_A == 2u) {
-            tile_a[stage * BK * PITCH_A + place_at(LOAD_A, BM, PITCH_A, u, 0u) / 4u] = next_a[i];
+            tiles[stage * BK * PITCH_A + place_at(LOAD_A, BM, PITCH_A, u, 0u) / 4u] = next_a[i];
         } else {
             [[unroll]] for (uint j = 0u; j < 4u; j++) {
                 uint at = place_at(LOAD_A, BM, PITCH_A, u, j);
-                tile_a[stage * BK * PITCH_A + at / 4u][at % 4u] = next_a[i][j];
+                tiles[stage * BK * PITCH_A + at / 4u][at % 4u] = next_a[i][j];
             }
         }
     }
@@ -130,11 +130,11 @@ void put_tiles(uint stage) {
         uint u = id + i * THREADS;
         if (UNITS_B % THREADS != 0u && u >= UNITS_B) continue;
         if (LOAD_B == 1u || LOAD_B == 2u) {
-            tile_b[stage * BK * PITCH_B + place_at(LOAD_B, BN, PITCH_B, u, 0u) / 4u] = next_b[i];
+            tiles[TILES_B + stage * BK * PITCH_B + place_at(LOAD_B, BN, PITCH_B, u, 0u) / 4u] = next_b[i];
         } else {
             [[unroll]] for (uint j = 0u; j < 4u; j++) {
                 uint at = place_at(LOAD_B, BN, PITCH_B, u, j);
-                tile_b[stage * BK * PITCH_B + at / 4u][at % 4u] = next_b[i][j];
+                tiles[TILES_B + stage * BK * PITCH_B + at / 4u][at % 4u] = next_b[i][j];
             }
         }
     }
@@ -149,14 +149,14 @@ void add_tile(uint stage, uint m, uint n) {
         uint row_a = (stage * BK + k) * PITCH_A, row_b = (stage * BK + k) * PITCH_B;
         if (TM % 4u == 0u) {
             [[unroll]] for (uint i = 0u; i < TM / 4u; i++) {
-                elem4 v = tile_a[row_a + m / 4u + i * 4u];
+                elem4 v = tiles[row_a + m / 4u + i * 4u];
                 [[unroll]] for (uint j = 0u; j < 4u; j++) fa[i * 4u + j] = v[j];
             }
         } else {
-            [[unroll]] for (uint i = 0u; i < TM; i++) fa[i] = tile_a[row_a + (m + i) / 4u][(m + i) % 4u];
+            [[unroll]] for (uint i = 0u; i < TM; i++) fa[i] = tiles[row_a + (m + i) / 4u][(m + i) % 4u];
         }
         [[unroll]] for (uint i = 0u; i < TN / 4u; i++) {
-            elem4 v = tile_b[row_b + n / 4u + i * 8u];
+            elem4 v = tiles[TILES_B + row_b + n / 4u + i * 8u];
             [[unroll]] for (uint j = 0u; j < 4u; j++) fb[i * 4u + j] = v[j];
         }
         [[unroll]] for (uint i = 0u; i < TM; i++)
@@ -206,24 +206,33 @@ void fold_source(row_ref row, place p, uint entry, const uint load, const uint w
 elem totals[TM * TN]; // of all chunks, CHUNKED
 elem value_at(uint i, uint j) { return MODE == MODE_CHUNKED ? totals[i * TN + j] : sums[i * TN + j]; }
 
-// Puts row i of every invocation where its neighbours find it.
-void stage_row(const uint i, uint own, uint n) {
-    if (i >= TM) return;
-    [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
-        elem4 v;
-        [[unroll]] for (uint c = 0u; c < 4u; c++) v[c] = value_at(min(i, TM - 1u), j + c);
-        tile_b[(own * BN + n + j * 8u) / 4u] = v;
-    }
+const uint TURN_ROWS = TM < 4u ? TM : 4u;      // rows of every invocation that are staged at once
+const uint STAGED_ROWS = BM / TM * TURN_ROWS;    // of the tile; they fit where the tiles of the last step were
+
+// Puts rows turn * 4 ... of every invocation where its neighbours find them; TM is at most 8.
+void stage_rows(uint turn, uint own, uint n) {
+    [[unroll]] for (uint i = 0u; i < TURN_ROWS; i++)
+        [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
+            elem4 v;
+            [[unroll]] for (uint c = 0u; c < 4u; c++) {
+                v[c] = value_at(i, j + c);
+                if (TM > 4u && turn != 0u) v[c] = value_at(min(i + 4u, TM - 1u), j + c);
+            }
+            tiles[((own * TURN_ROWS + i) * BN + n + j * 8u) / 4u] = v;
+        }
 }
 
-// Turn i stages row i of every invocation, at place r of BM / TM: which row of the tile that is.
-uint turn_row(uint i, uint r) { return r / 4u * 4u * TM + r % 4u * min(TM, 4u) + i % 4u + i / 4u * 16u; }
+// Which row of the tile staged row r is.
+uint turn_row(uint turn, uint r) {
+    uint own = r / TURN_ROWS;
+    return own / 4u * 4u * TM + own % 4u * TURN_ROWS + r % TURN_ROWS + turn * 16u;
+}
 
-// Writes the sums through shared memory, one row of every invocation a turn, so that neighbours write neighbouring
+// Writes the sums through shared memory, up to four rows of every invocation a turn, so that neighbours write neighbouring
 // columns whatever n is: whole lines. Of a product that is folded along n an invocation keeps to one column and looks
 // up its problem once; folded along m, 32 invocations keep to a row. (m, n): the invocation's corner in the tile.
 void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, uint n0) {
-    const uint turn_rows = BM / TM, warps = THREADS / 32u;
+    const uint warps = THREADS / 32u;
     uint id = gl_LocalInvocationIndex, column = id % BN, at = n0 + column, n_count = row.r.n, m_count = row.r.m;
     bool exists = at < n_count;
     if (FOLD == FOLD_N) {
@@ -236,31 +245,24 @@ void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, ui
     }
     if (FOLD == FOLD_M) m_count = fold_total(row);
     finish_state s = finish_begin(row, p, entry);
-    uint own = m / (4u * TM) * 4u + m % (4u * TM) / min(TM, 4u);
-    [[dont_unroll]] for (uint i = 0u; i < TM; i++) {
+    uint own = m / (4u * TM) * 4u + m % (4u * TM) / TURN_ROWS;
+    [[dont_unroll]] for (uint turn = 0u; turn < (TM + 3u) / 4u; turn++) {
         barrier();
-        if (i == 0u) stage_row(0u, own, n);
-        else if (i == 1u) stage_row(1u, own, n);
-        else if (i == 2u) stage_row(2u, own, n);
-        else if (i == 3u) stage_row(3u, own, n);
-        else if (i == 4u) stage_row(4u, own, n);
-        else if (i == 5u) stage_row(5u, own, n);
-        else if (i == 6u) stage_row(6u, own, n);
-        else stage_row(7u, own, n);
+        stage_rows(turn, own, n);
         barrier();
         if (FOLD == FOLD_M) {
-            [[dont_unroll]] for (uint r = id / 32u; r < turn_rows; r += warps) {
-                uint mi = m0 + turn_row(i, r);
+            [[dont_unroll]] for (uint r = id / 32u; r < STAGED_ROWS; r += warps) {
+                uint mi = m0 + turn_row(turn, r);
                 if (mi >= m_count) continue;
                 folded f = fold_find(row, p, entry, mi);
                 s = finish_begin(row, f.p, f.entry);
                 [[dont_unroll]] for (uint c = id % 32u; c < BN; c += 32u)
-                    if (n0 + c < n_count) finish(s, tile_b[(r * BN + c) / 4u][c % 4u], f.at, n0 + c);
+                    if (n0 + c < n_count) finish(s, tiles[(r * BN + c) / 4u][c % 4u], f.at, n0 + c);
             }
         } else if (exists) {
-            [[dont_unroll]] for (uint r = id / BN; r < turn_rows; r += THREADS / BN) {
-                uint mi = m0 + turn_row(i, r);
-                if (mi < m_count) finish(s, tile_b[(r * BN + column) / 4u][column % 4u], mi, at);
+            [[dont_unroll]] for (uint r = id / BN; r < STAGED_ROWS; r += THREADS / BN) {
+                uint mi = m0 + turn_row(turn, r);
+                if (mi < m_count) finish(s, tiles[(r * BN + column) / 4u][column % 4u], mi, at);
             }
         }
     }
