@@ -44,7 +44,7 @@ static const row rows[] = {
      "also run every node on the CPU reference and show where the two part;\n"
      "exit 1 when a difference exceeds --rtol"},
     {"layout", 0, "nchw|nhwc", FEEDS, TEXT, AT(layout),
-     "order of an image's axes (default: nhwc when only the last axis is 1 or 3 or 4, else nchw)"},
+     "order of an image's axes (default: nhwc when only the last axis is 1, 3 or 4, else nchw)"},
     {"channels", 0, "rgb|bgr", FEEDS, TEXT, AT(channels),
      "order of an image's channels (default rgb; gray when the model has 1 channel)"},
     {"scale", 0, "S", FEEDS, NUMBER, AT(scale), "pixels are multiplied by S (default 1/255; integer inputs: 1)"},
@@ -71,7 +71,8 @@ static const row rows[] = {
     {"lanes", 'n', "N", INFO | PROFILE | GRAPH, TEXT, AT(lanes),
      "N inferences in one run, each with its own inputs (default 1)"},
     {"warmup", 0, "N", BENCH | PROFILE, COUNT, AT(warmup),
-     "runs before measuring (default 3; bench: and half of --seconds)"},
+     "runs before measuring (default 3); bench without --runs goes on until times are steady,\n"
+     "for half of --seconds at least and 2 s, or --seconds, at most; 0: measure at once"},
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs),
      "measured runs (default: bench: as many as fit --seconds; profile: 1)"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},

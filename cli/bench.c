@@ -55,7 +55,7 @@ static braid_status run_timed(bench_work *w, samples *s, braid_error *err) {
     return s ? samples_add(s, wall, &times, err) : BRAID_OK;
 }
 
-static bench_figures figures_of(const samples *s, uint32_t items) {
+static bench_figures figures_of(const samples *s, uint32_t items, const bench_figures *warm) {
     double total = 0;
     for (size_t i = 0; i < s->count; i++) total += s->ms[WALL][i];
     for (int i = 0; i < CLOCKS; i++) qsort(s->ms[i], s->count, sizeof *s->ms[i], by_size);
@@ -68,23 +68,82 @@ static bench_figures figures_of(const samples *s, uint32_t items) {
                            .upload = percentile(s->ms[UPLOAD], s->count, 0.5),
                            .download = percentile(s->ms[DOWNLOAD], s->count, 0.5),
                            .compute = percentile(s->ms[COMPUTE], s->count, 0.5),
-                           .rate = total > 0 ? 1000.0 * (double)s->count * items / total : 0};
+                           .rate = total > 0 ? 1000.0 * (double)s->count * items / total : 0,
+                           .warmup_ms = warm->warmup_ms,
+                           .steady = warm->steady};
+}
+
+/* ---- warming up
+
+   A device's clocks fall while nothing runs, such as while pipelines are made, and rise again under load. */
+
+/* A window of runs is this long and has this many. Times are steady when for STEADY_NS no window's median was more than
+   2 % below that of the window before. */
+enum { WINDOW_RUNS = 3, WINDOW_NS = 50000000, STEADY_NS = 150000000 };
+static const double FALL = 0.98, WARM_MOST_S = 2;
+
+/* Device time where there is one. */
+static double window_median(samples *s) {
+    double *ms = s->ms[s->ms[DEVICE][0] > 0 ? DEVICE : WALL];
+    qsort(ms, s->count, sizeof *ms, by_size);
+    return percentile(ms, s->count, 0.5);
+}
+
+/* *whole: it was not cut at the time `last`. */
+static braid_status warm_window(bench_work *w, samples *s, uint64_t last, bool *whole, braid_error *err) {
+    uint64_t start = cli_clock_ns(), now;
+    s->count = 0;
+    do {
+        TRY(run_timed(w, s, err));
+        now = cli_clock_ns();
+    } while (now < last && (s->count < WINDOW_RUNS || now - start < WINDOW_NS));
+    *whole = s->count >= WINDOW_RUNS && now - start >= WINDOW_NS;
+    return BRAID_OK;
+}
+
+/* Runs until times are steady, for half of --seconds at least and for WARM_MOST_S or --seconds at most. */
+static braid_status warm_steady(const cli_options *o, bench_work *w, samples *s, bench_steady *out, braid_error *err) {
+    double most = o->seconds > WARM_MOST_S ? o->seconds : WARM_MOST_S, before = 0;
+    uint64_t start = cli_clock_ns(), least = start + (uint64_t)(o->seconds * 1e9 / 2),
+             last = start + (uint64_t)(most * 1e9), since = start;
+    bool whole = true;
+    for (uint64_t now = start; now < last && whole && !(*out == BENCH_STEADY && now >= least); now = cli_clock_ns()) {
+        TRY(warm_window(w, s, last, &whole, err));
+        if (!whole) break;
+        double median = window_median(s);
+        bool fell = before > 0 && median < FALL * before;
+        if (fell) since = now;
+        if (before > 0) *out = !fell && cli_clock_ns() - since >= STEADY_NS ? BENCH_STEADY : BENCH_FALLING;
+        before = median;
+    }
+    return BRAID_OK;
+}
+
+static braid_status warm_up(const cli_options *o, bench_work *w, samples *s, bench_figures *f, braid_error *err) {
+    uint64_t start = cli_clock_ns();
+    for (int64_t i = 0; i < o->warmup; i++) {
+        TRY(run_timed(w, NULL, err));
+        if (i == 0) start = cli_clock_ns();
+    }
+    if (o->warmup && !o->runs) TRY(warm_steady(o, w, s, &f->steady, err));
+    f->warmup_ms = (double)(cli_clock_ns() - start) / 1e6;
+    s->count = 0;
+    if (f->steady == BENCH_FALLING)
+        cli_note(o, "times were not steady after %.1f s of warming up", f->warmup_ms / 1e3);
+    return BRAID_OK;
 }
 
 braid_status bench_measure(const cli_options *o, bench_work *w, uint32_t items, bench_figures *out, braid_error *err) {
     samples s = {0};
-    braid_status status = BRAID_OK;
-    uint64_t warm =
-        cli_clock_ns() + (o->runs || !o->warmup ? 0 : (uint64_t)(o->seconds * 1e9 / 2)); /* clocks rise under load */
-    for (int64_t i = 0; (i < o->warmup || cli_clock_ns() < warm) && status == BRAID_OK; i++)
-        status = run_timed(w, NULL, err);
+    bench_figures warm = {0};
+    braid_status status = warm_up(o, w, &s, &warm, err);
     uint64_t end = cli_clock_ns() + (uint64_t)(o->seconds * 1e9);
     int64_t most = o->runs ? o->runs : RUNS_MAX;
     for (int64_t i = 0; i < most && status == BRAID_OK; i++) {
         if (!o->runs && i > 0 && cli_clock_ns() >= end) break;
         status = run_timed(w, &s, err);
     }
-    if (status == BRAID_OK) *out = figures_of(&s, items);
+    if (status == BRAID_OK) *out = figures_of(&s, items, &warm);
     for (int i = 0; i < CLOCKS; i++) free(s.ms[i]);
     return status;
 }

@@ -11,6 +11,8 @@
 
 #include "cli.h"
 
+#include <jansson.h>
+
 /* What is measured: `lanes` inferences at once on these inputs. */
 typedef struct bench_work {
     braid_session *session;
@@ -23,11 +25,16 @@ typedef struct bench_work {
     uint64_t pipelines_ns;
 } bench_work;
 
+/* What the times did at the end of warming up. */
+typedef enum bench_steady { BENCH_UNKNOWN, BENCH_FALLING, BENCH_STEADY } bench_steady;
+
 typedef struct bench_figures {
     size_t runs;                              /* 0: not measured */
     double p50, p90, p99, least;              /* ms of wall time */
     double device, upload, download, compute; /* medians, ms; device 0: no timestamps; compute: device without copies */
     double rate;                              /* items per s of wall time */
+    double warmup_ms;                         /* of runs before, without the first */
+    bench_steady steady;
 } bench_figures;
 
 /* Pipelines made for one number of lanes. */
@@ -77,5 +84,6 @@ braid_status bench_ablate(const cli_options *, engine *, braid_tensor *in, size_
 
 /* ---- bench_print.c */
 void bench_print(const cli_options *, const bench_report *);
+json_t *bench_steady_json(bench_steady); /* true, false, null: unknown */
 
 #endif

@@ -1,7 +1,6 @@
 /* bench: the figures as text, as a table and as JSON. */
 #include "bench.h"
 
-#include <jansson.h>
 #include <math.h>
 
 /* Device time where there is one, else wall time. */
@@ -107,6 +106,10 @@ static json_t *json_number(double v) {
     return v > 0 && isfinite(v) ? json_real(v) : json_null();
 }
 
+json_t *bench_steady_json(bench_steady steady) {
+    return steady == BENCH_UNKNOWN ? json_null() : json_boolean(steady == BENCH_STEADY);
+}
+
 static void json_times(json_t *to, const bench_figures *f) {
     json_object_set_new(to, "runs", json_integer((json_int_t)f->runs));
     json_object_set_new(to, "wall_p50_ms", json_real(f->p50));
@@ -118,6 +121,8 @@ static void json_times(json_t *to, const bench_figures *f) {
     json_object_set_new(to, "compute_p50_ms", f->device > 0 ? json_real(f->compute) : json_null());
     json_object_set_new(to, "download_p50_ms", f->device > 0 ? json_real(f->download) : json_null());
     json_object_set_new(to, "items_per_s", json_real(f->rate));
+    json_object_set_new(to, "warmup_ms", json_real(f->warmup_ms));
+    json_object_set_new(to, "steady", bench_steady_json(f->steady));
 }
 
 static json_t *json_made(const bench_made *m) {

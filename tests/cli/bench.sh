@@ -46,6 +46,23 @@ for lanes in 1,2,9 4; do
     "$BRAID" bench "$model" -n $lanes --runs 3 --json -q >lanes.json
     "$PYTHON" lanes.py lanes.json
 done
+# warming up: until times are steady, half of --seconds at least; not with --runs or --warmup 0
+cat >warm.py <<'END5'
+import json
+import sys
+
+seconds, look = float(sys.argv[1]), sys.argv[2] == "look"
+f = json.load(open("warm.json"))
+known, ms = f["steady"] in (True, False), f["warmup_ms"]
+# steady times take three windows of 50 ms; the limit is 2 s or --seconds
+least = max(500 * seconds, 150) if f["steady"] else 1990
+print("steady is " + ("looked for" if known or ms >= least else "unknown"), ms >= least if look else True)
+END5
+for options in '--seconds 0.1' '--seconds 0.4' '--seconds 0.1 --warmup 0' '--seconds 0.1 --warmup 5 --runs 3'; do
+    "$BRAID" bench "$model" $options --json -q >warm.json
+    look=$(case $options in *warmup*) echo no ;; *) echo look ;; esac)
+    echo "$options: $("$PYTHON" warm.py $(echo $options | cut -d' ' -f2) $look)"
+done
 figures() { sed "s|$ROOT/||g; s/[0-9][0-9]*\.[0-9][0-9]*/T/g; s/  */ /g"; }
 "$BRAID" bench "$model" -n 1,3 --runs 3 -q | tail -n +2 | figures
 "$BRAID" bench "$model" -n 2,3 --runs 3 -q --device host | tail -n +2 | figures
@@ -80,3 +97,4 @@ braid bench "$m/row1.onnx" -n 4 --device host --against "$m/nchw.onnx"
 braid bench "$m/row1.onnx" -n 4 --device host --against "$m/names.onnx"
 braid bench "$m/row1.onnx" -n 4 --device host --against missing.onnx
 braid bench "$m/text.onnx" -n 2 --device host --input s=a,b
+"$BRAID" bench "$m/row1.onnx" -n 1,4 --seconds 0.01 --json -q --against "$m/rowN.onnx" | grep -c '"warmup_ms"\|"steady": [tf]'
