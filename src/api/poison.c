@@ -21,6 +21,7 @@ static uint64_t block_bytes(const segment *seg, int32_t i) {
 
 braid_status segment_poison(braid_session *s, segment *seg, braid_error *err) {
     for (int32_t i = 0; i < seg->p->n_blocks; i++) TRY(fill(s, &seg->blocks[i], block_bytes(seg, i), err));
+    if (seg->upload.mapped) TRY(fill(s, &seg->upload, seg->upload.bytes, err)); /* copies take the gaps between inputs */
     if (seg->download.mapped) TRY(fill(s, &seg->download, seg->download.bytes, err));
     return fill(s, &seg->io, io_bytes(seg), err);
 }

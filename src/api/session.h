@@ -90,7 +90,9 @@ typedef struct segment {
     gpu_program *program;
     gpu_buffer rows, run, io, upload, download, constants;
     bool write_io, read_io; /* the host does, without `upload` and `download` */
-    bool *posted;           /* outputs that kernels write to `download`, not io */
+    bool *wanted;           /* outputs that go to the host; by plan output number, as the next */
+    bool *posted;           /* those of them that kernels write to `download`, not io */
+    size_t copies_in, copies_out; /* that the program makes: regions side by side are one */
     gpu_buffer *blocks;
     uint64_t *input_offset, *join_offset, *output_offset; /* in io; outputs by plan output number */
     int32_t *export_of; /* graph output i: plan output number, or -1 - (graph input number), or INT32_MIN: constant */
