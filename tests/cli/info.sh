@@ -17,3 +17,20 @@ onnx.save(helper.make_model(helper.make_graph([total], "g", ins, outs), ir_versi
 END
 braid info sum.onnx --device host
 "$BRAID" info "$ROOT/tests/cli/models/text.onnx" --device host -n 4 2>&1 >/dev/null || echo "exit code $?"
+# what is said of several lanes: once, folded, on the host
+"$PYTHON" - <<'END2'
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper, numpy_helper
+ins = [helper.make_tensor_value_info("a", T.FLOAT, [1, 256]), helper.make_tensor_value_info("b", T.FLOAT, [4, 4])]
+outs = [helper.make_tensor_value_info(name, T.FLOAT, None) for name in ("y", "z")]
+weight = numpy_helper.from_array(np.ones([256, 256], np.float32), "w")
+nodes = [helper.make_node("MatMul", ["a", "w"], ["y"], name="product"), helper.make_node("Relu", ["b"], ["r"], name="relu"),
+         helper.make_node("Det", ["r"], ["d"], name="det"), helper.make_node("Add", ["y", "d"], ["z"], name="add")]
+onnx.save(helper.make_model(helper.make_graph(nodes, "g", ins, outs, [weight]), ir_version=8, opset_imports=[
+    helper.make_opsetid("", 17)]), "kinds.onnx")
+END2
+for options in '' '-n 64' '-n 64 --shared b' '-n 3 --shared a --shared b'; do
+    echo "kinds.onnx $options"
+    "$BRAID" info kinds.onnx $options | sed '1,/^operator   Relu/d'
+done

@@ -19,7 +19,7 @@ static const char *const in_parts = "graph t(a: float32[40,64], b: float32[64,64
                                     "  c = Slice(g, z, f)\n"
                                     "  d = Det(c)\n"
                                     "  s = Softmax(m) {axis = -1}\n"
-                                      "  y = Add(s, d)\n"
+                                    "  y = Add(s, d)\n"
                                     "} -> y, g\n";
 static const char *const whole = "graph t(a: float32[40,64], b: float32[64,64], i: int64[4]) {\n"
                                  "  r = Relu(b)\n"
