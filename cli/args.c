@@ -42,7 +42,7 @@ static const row rows[] = {
     {"probabilities", 0, NULL, RUN, FLAG, AT(probabilities), "softmax over an output's values before --top"},
     {"compare", 0, NULL, RUN, FLAG, AT(compare),
      "also run every node on the CPU reference and show where the two part;\n"
-     "exit 1 when a difference exceeds --rtol"},
+     "exit 1 when a difference exceeds --rtol or there is nothing to compare"},
     {"layout", 0, "nchw|nhwc", FEEDS, TEXT, AT(layout),
      "order of an image's axes (default: nhwc when only the last axis is 1, 3 or 4, else nchw)"},
     {"channels", 0, "rgb|bgr", FEEDS, TEXT, AT(channels),

@@ -112,11 +112,12 @@ static void print_json(const cli_options *o, const engine *e, const ablation *a)
         json_t *compute = f->device > 0 ? json_real(f->compute) : json_null();
         json_array_append_new(
             root, json_pack("{ss ss ss sI sI sf sf so so sI sI sI sI sf sf sf so}", "model", o->model, "device",
-                            e->info.name, "schedule", ways[i].name, "lanes", (json_int_t)a->lanes, "runs", (json_int_t)f->runs,
-                            "wall_p50_ms", f->p50, "wall_min_ms", f->least, "device_p50_ms", device, "compute_p50_ms",
-                            compute, "steps", (json_int_t)s->steps, "dispatches", (json_int_t)s->dispatches, "waves",
-                            (json_int_t)s->waves, "host_steps", (json_int_t)s->host_steps, "plan_ms", a->plan_ms[i],
-                            "serial_over_it", time_of(a, 0) / time_of(a, i), "warmup_ms", f->warmup_ms, "steady",
+                            e->info.name, "schedule", ways[i].name, "lanes", (json_int_t)a->lanes, "runs",
+                            (json_int_t)f->runs, "wall_p50_ms", f->p50, "wall_min_ms", f->least, "device_p50_ms",
+                            device, "compute_p50_ms", compute, "steps", (json_int_t)s->steps, "dispatches",
+                            (json_int_t)s->dispatches, "waves", (json_int_t)s->waves, "host_steps",
+                            (json_int_t)s->host_steps, "plan_ms", a->plan_ms[i], "serial_over_it",
+                            time_of(a, 0) / time_of(a, i), "warmup_ms", f->warmup_ms, "steady",
                             bench_steady_json(f->steady)));
     }
     json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));

@@ -64,13 +64,15 @@ static void report_output(const cli_options *o, const braid_tensor *got, const c
     dims_text(got->rank, got->dims, dims, sizeof dims);
     t->outputs++;
     t->wrong += !c->ok;
-    if (!o->json) {
-        printf("%-8s %s: %s %s, %s\n", c->ok ? "ok" : "MISMATCH", got->name, braid_type_name(got->type), dims, c->text);
-        return;
-    }
-    json_array_append_new(t->json, json_pack("{ss sb ss sI sI sf}", "name", got->name, "ok", c->ok, "text", c->text,
-                                             "differing", (json_int_t)c->differing, "values", (json_int_t)c->count,
-                                             "max_error", c->worst_absolute));
+    char *shown = text_clean(got->name);
+    const char *name = shown ? shown : "?";
+    if (!o->json)
+        printf("%-8s %s: %s %s, %s\n", c->ok ? "ok" : "MISMATCH", name, braid_type_name(got->type), dims, c->text);
+    else
+        json_array_append_new(t->json, json_pack("{ss sb ss sI sI sf}", "name", name, "ok", c->ok, "text", c->text,
+                                                 "differing", (json_int_t)c->differing, "values",
+                                                 (json_int_t)c->count, "max_error", c->worst_absolute));
+    free(shown);
 }
 
 static braid_status compare_outputs(const cli_options *o, const char *folder, const braid_tensor *got, size_t count,

@@ -156,7 +156,7 @@ void tensor_summary(const braid_tensor *, const bool *failed, size_t values, FIL
 /* ---- text.c: names from models, which may hold any bytes. */
 int text_character(const unsigned char *s); /* bytes of the UTF-8 character at s, 0 when it is none */
 /* Writes `from` as one line of UTF-8 and returns what follows its end; what is not shown or not UTF-8 becomes '?'.
-   As long as `from`. */
+   As long as `from`, and may be the same. */
 char *text_line(char *to, const char *from);
 char *text_clean(const char *from); /* the same, to be freed; NULL: no memory */
 

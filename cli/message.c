@@ -13,6 +13,7 @@ braid_status cli_error(braid_error *err, braid_status status, const char *format
     if (err) {
         err->status = status;
         vsnprintf(err->message, sizeof err->message, format, list);
+        text_line(err->message, err->message);
     }
     va_end(list);
     return status;
@@ -28,6 +29,7 @@ braid_status cli_within(braid_error *err, braid_status status, const char *forma
     snprintf(whole, sizeof whole, "%s: %s", prefix, err->message);
     memcpy(err->message, whole, sizeof err->message - 1);
     err->message[sizeof err->message - 1] = 0;
+    text_line(err->message, err->message);
     return status;
 }
 
@@ -49,12 +51,13 @@ int cli_fail(const braid_error *err) {
 void cli_note(const cli_options *o, const char *format, ...) {
     if (o->quiet) return;
     cli_progress_end();
+    char line[1024];
     va_list list;
     va_start(list, format);
-    fputs("braid: note: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    vsnprintf(line, sizeof line, format, list);
     va_end(list);
+    text_line(line, line);
+    fprintf(stderr, "braid: note: %s\n", line);
 }
 
 bool cli_terminal(void) { return isatty(STDERR_FILENO); }

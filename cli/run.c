@@ -105,21 +105,28 @@ static json_t *json_top(const cli_options *o, const labels *l, const braid_tenso
 
 /* ---- files */
 
-static bool is_control(char c) {
-    return (unsigned char)c < 0x20 || c == 0x7f;
+/* The control character at s, of UTF-8 also those above 0x7f: its bytes, else 0. */
+static int control_at(const char *s) {
+    unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
+    return c < 0x20 || c == 0x7f ? 1 : c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
 }
 
 /* A model's name on a terminal: one line, no escape sequences. */
 static void print_name(const char *name) {
-    for (; *name; name++) putchar(is_control(*name) ? '?' : *name);
+    char *shown = text_clean(name);
+    fputs(shown ? shown : "?", stdout);
+    free(shown);
 }
 
 /* FOLDER/NAME.npy, with '/' and control characters of the name as '_'. */
 static braid_status output_path(const char *folder, const char *name, char *out, size_t capacity, braid_error *err) {
     int n = snprintf(out, capacity, "%s/%s.npy", folder, name);
     if (n < 0 || (size_t)n >= capacity) return cli_error(err, BRAID_IO, "output '%.100s': its name is too long", name);
-    for (char *c = out + strlen(folder) + 1; *c; c++)
-        if (*c == '/' || is_control(*c)) *c = '_';
+    for (char *c = out + strlen(folder) + 1; *c; c++) {
+        int control = control_at(c);
+        if (control > 1) *c++ = '_';
+        if (*c == '/' || control) *c = '_';
+    }
     return BRAID_OK;
 }
 
@@ -314,7 +321,8 @@ static braid_status print_json(const cli_options *o, const engine *e, size_t lan
 
 typedef struct result {
     json_t *json; /* one object per run; NULL without --json */
-    bool mismatch;
+    bool mismatch; /* by --compare: something differs, */
+    bool nothing;  /* or there was nothing to compare */
 } result;
 
 static braid_status compare_with_host(const cli_options *o, engine *e, const braid_tensor *in, size_t n_in, result *out,
@@ -322,12 +330,16 @@ static braid_status compare_with_host(const cli_options *o, engine *e, const bra
     double worst = 0;
     char *report = NULL;
     TRY(braid_session_compare(e->session, in, n_in, &worst, &report, err));
-    bool mismatch = !(worst <= o->rtol);
+    bool mismatch = worst > o->rtol;
     out->mismatch |= mismatch;
+    out->nothing |= isnan(worst);
     FILE *f = o->json ? stderr : stdout;
     if (report) fputs(report, f);
-    fprintf(f, "compare: largest difference %.3g of a tensor's largest magnitude, %s %.3g\n", worst,
-            mismatch ? "above" : "within", o->rtol);
+    if (isnan(worst))
+        fputs("compare: nothing was compared\n", f);
+    else
+        fprintf(f, "compare: largest difference %.3g of a tensor's largest magnitude, %s %.3g\n", worst,
+                mismatch ? "above" : "within", o->rtol);
     braid_text_free(report);
     return BRAID_OK;
 }
@@ -406,9 +418,11 @@ int cmd_run(const cli_options *o) {
     braid_status status = inputs_expand(&o->inputs, &mine.inputs, &err);
     if (status == BRAID_OK) status = run(&mine, &e, &l, &out, &err);
     int code = status == BRAID_OK ? CLI_OK : cli_fail(&err);
-    if (code == CLI_OK && out.mismatch) {
+    if (code == CLI_OK && (out.mismatch || out.nothing)) {
         fflush(stdout);
-        fputs("braid: the device and the CPU reference differ\n", stderr);
+        fputs(out.mismatch ? "braid: the device and the CPU reference differ\n"
+                           : "braid: there was nothing to compare\n",
+              stderr);
         code = CLI_MISMATCH;
     }
     json_decref(out.json);

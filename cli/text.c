@@ -19,7 +19,8 @@ char *text_line(char *to, const char *from) {
     const unsigned char *s = (const unsigned char *)from;
     while (*s) {
         int n = text_character(s);
-        bool shown = n > 1 || (n == 1 && *s >= 0x20 && *s != 0x7f);
+        bool control = n == 2 ? s[0] == 0xc2 && s[1] < 0xa0 : *s < 0x20 || *s == 0x7f; /* U+0080 to U+009F, too */
+        bool shown = n > 0 && !control;
         for (int i = 0; i < (n ? n : 1); i++) *to++ = shown ? (char)*s : '?', s++;
     }
     *to++ = 0;

@@ -414,7 +414,7 @@ BRAID_API size_t braid_session_pipelines(const braid_session *, const braid_pipe
 
 /* Runs every node on the CPU reference and reports, for each value that the GPU also materialises, how far the two
    are apart. The text holds one line per differing node; *worst is the largest difference relative to the largest
-   magnitude of its tensor, infinite where infinities or NaN differ. Free the report with braid_text_free. */
+   magnitude of its tensor, infinite where infinities or NaN differ, NaN where there was nothing to compare. Free the report with braid_text_free. */
 BRAID_API braid_status braid_session_compare(braid_session *, const braid_tensor *in, size_t n_in, double *worst,
                                              char **report, braid_error *err);
 

@@ -12,7 +12,7 @@ typedef struct comparison {
     braid_session *s;
     arena *memory;
     text report;
-    double worst;
+    double worst; /* NaN: nothing was compared */
     braid_error *err;
 } comparison;
 
@@ -38,8 +38,10 @@ static void report_value(comparison *c, const graph *g, const node *n, int32_t v
     char title[256];
     if (found->type.type == BRAID_STRING || !tensor_type_equal(&found->type, &cpu->type)) return;
     double d = distance(found, cpu);
-    if (d > c->worst || isinf(d)) c->worst = d;
-    if (d > 0) text_add(&c->report, "%.3g  %s: '%s'\n", d, node_title(n, title), g->values[v]->name);
+    if (isnan(c->worst) || d > c->worst) c->worst = d;
+    if (d == 0) return;
+    text_add_shown(&c->report, "%.3g  %s: '%s'", d, node_title(n, title), g->values[v]->name);
+    text_add(&c->report, "\n");
 }
 
 static braid_status reference(comparison *c, stage *st, const place *in, const place *out) {
@@ -91,7 +93,7 @@ braid_status braid_session_compare(braid_session *s, const braid_tensor *in, siz
     error_clear(err);
     if (!s || (n_in && !in) || !worst || !report)
         return error_set(err, BRAID_ARGUMENT, "braid_session_compare: a pointer is NULL");
-    comparison c = {.s = s, .memory = arena_new(), .err = err};
+    comparison c = {.s = s, .memory = arena_new(), .worst = NAN, .err = err};
     if (!c.memory) return error_memory(err);
     pthread_mutex_lock(&s->lock);
     stage_cache kept = s->stages;

@@ -30,9 +30,9 @@ static void describe_steps(const segment *seg, text *t) {
         const node *n = seg->g->nodes[s->node];
         char copies[32] = "";
         if (d->copies > 1) snprintf(copies, sizeof copies, " x %u copies", d->copies);
-        text_add(t, "    wave %d: %s, %d rows%s, %llu tiles: %s%s '%s'%s", d->wave, s->kernel, d->n_steps, copies,
-                 (unsigned long long)d->tiles, n->type, n->epilogue ? " (fused)" : "", n->name,
-                 d->n_steps > 1 ? " ..." : "");
+        text_add_shown(t, "    wave %d: %s, %d rows%s, %llu tiles: %s%s '%s'%s", d->wave, s->kernel, d->n_steps, copies,
+                       (unsigned long long)d->tiles, n->type, n->epilogue ? " (fused)" : "", n->name,
+                       d->n_steps > 1 ? " ..." : "");
         describe_lanes(seg, s, t);
         text_add(t, "\n");
     }
@@ -43,11 +43,15 @@ static void describe_packs(const stage *st, text *t) {
     for (int32_t i = 0; i < st->g->n_nodes; i++) rolled += node_copies(st->g->nodes[i]) > 1;
     for (int32_t i = 0; i < st->packs.n_bundles; i++) {
         const reroll_bundle *b = &st->packs.bundles[i];
-        text_add(t, "  re-rolled: %d copies of %d nodes, from %s on; operands shared %d, stacked %d, gathered %d\n",
-                 b->copies, b->nodes, b->first, b->shared, b->stacked, b->gathered);
+        text_add_shown(t, "  re-rolled: %d copies of %d nodes, from %s on; operands shared %d, stacked %d, gathered %d",
+                       b->copies, b->nodes, b->first, b->shared, b->stacked, b->gathered);
+        text_add(t, "\n");
     }
     if (st->packs.n_bundles) text_add(t, "  %d nodes of several copies after fusion\n", rolled);
-    for (int32_t i = 0; i < st->packs.n_notes; i++) text_add(t, "  left apart: %s\n", st->packs.notes[i]);
+    for (int32_t i = 0; i < st->packs.n_notes; i++) {
+        text_add_shown(t, "  left apart: %s", st->packs.notes[i]);
+        text_add(t, "\n");
+    }
 }
 
 static bool host_varies(const stage *st, const node *n) {
@@ -99,8 +103,8 @@ static void describe_stage(const stage *st, int depth, text *t) {
             const node *n = st->g->nodes[seg->nodes[k]];
             char title[256];
             bool settled = n->n_out > 0 && n->out[0] >= 0 && tensor_type_static(&st->g->values[n->out[0]]->type);
-            text_add(t, "  host: %s: %s", node_title(n, title),
-                     settled ? "no kernel for these types on this device" : "the shape of its result depends on data");
+            text_add_shown(t, "  host: %s: %s", node_title(n, title),
+                           settled ? "no kernel for these types on this device" : "the shape of its result depends on data");
             if (st->bucket > 1)
                 text_add(t, ": %s", host_varies(st, n) ? "lane by lane" : "once, nothing that differs between lanes reaches it");
             text_add(t, "\n");

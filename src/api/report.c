@@ -77,7 +77,8 @@ static void print_uses(uses *u, text *t) {
     if (u->n) qsort(u->list, u->n, sizeof *u->list, compare_uses);
     for (size_t i = 0; i < u->n;) {
         size_t end = i + run_length(u, i, false);
-        text_add(t, "operator   %-24s %6zu\n", u->list[i].op, end - i);
+        text_add_shown(t, "operator   %-24s %6zu", u->list[i].op, end - i);
+        text_add(t, "\n");
         while (i < end) {
             size_t same = run_length(u, i, true);
             if (*u->list[i].attributes) text_add(t, "           %6zu  {%s}\n", same, u->list[i].attributes);
@@ -97,14 +98,14 @@ static void print_operators(const graph *g, text *t) {
 /* ---- the model */
 
 static void print_port(const char *what, const braid_port *p, text *t) {
-    text_add(t, "%-10s '%s': %s", what, p->name, p->type ? braid_type_name(p->type) : "?");
+    text_add_shown(t, "%-10s '%s': %s", what, p->name, p->type ? braid_type_name(p->type) : "?");
     if (p->rank >= 0) text_add(t, "[");
     for (int i = 0; i < p->rank; i++) {
         if (i) text_add(t, ",");
         if (p->dims[i] >= 0)
             text_add(t, "%lld", (long long)p->dims[i]);
         else
-            text_add(t, "%s", p->symbols[i] ? p->symbols[i] : "?");
+            text_add_shown(t, "%s", p->symbols[i] ? p->symbols[i] : "?");
     }
     text_add(t, p->rank >= 0 ? "]\n" : "\n");
 }
@@ -112,13 +113,19 @@ static void print_port(const char *what, const braid_port *p, text *t) {
 static void print_info(const braid_model *m, text *t) {
     const onnx_model *x = m->m;
     text_add(t, "format     ONNX IR %lld, %llu bytes\n", (long long)x->ir_version, (unsigned long long)x->bytes);
-    if (*x->producer)
-        text_add(t, "producer   %s%s%s\n", x->producer, *x->producer_version ? " " : "", x->producer_version);
-    if (*x->domain || x->model_version)
-        text_add(t, "model      %s version %lld\n", x->domain, (long long)x->model_version);
-    for (size_t i = 0; i < x->n_opsets; i++)
-        text_add(t, "opset      %s %lld\n", *x->opsets[i].domain ? x->opsets[i].domain : "ai.onnx",
-                 (long long)x->opsets[i].version);
+    if (*x->producer) {
+        text_add_shown(t, "producer   %s%s%s", x->producer, *x->producer_version ? " " : "", x->producer_version);
+        text_add(t, "\n");
+    }
+    if (*x->domain || x->model_version) {
+        text_add_shown(t, "model      %s version %lld", x->domain, (long long)x->model_version);
+        text_add(t, "\n");
+    }
+    for (size_t i = 0; i < x->n_opsets; i++) {
+        text_add_shown(t, "opset      %s %lld", *x->opsets[i].domain ? x->opsets[i].domain : "ai.onnx",
+                       (long long)x->opsets[i].version);
+        text_add(t, "\n");
+    }
     if (x->n_functions) text_add(t, "functions  %zu, inlined\n", x->n_functions);
     for (size_t i = 0; i < braid_model_input_count(m); i++) print_port("input", braid_model_input(m, i), t);
     for (size_t i = 0; i < braid_model_output_count(m); i++) print_port("output", braid_model_output(m, i), t);
@@ -131,7 +138,8 @@ static void print_info(const braid_model *m, text *t) {
 static void print_unsupported(void *user, const node *n) {
     char title[256];
     if (n->op && (n->op->eval || n->op->lower)) return;
-    text_add(user, "%s, domain '%s': not supported\n", node_title(n, title), *n->domain ? n->domain : "ai.onnx");
+    text_add_shown(user, "%s, domain '%s': not supported", node_title(n, title), *n->domain ? n->domain : "ai.onnx");
+    text_add(user, "\n");
 }
 
 /* Hands the text over, "" when nothing was written. */

@@ -36,7 +36,8 @@ static braid_status bind_shape(braid_session *s, const braid_input_shape *shape,
     TRY(find_input(s, shape->name, &i, err));
     tensor_type *t = &s->input_types[i];
     if (shape->rank < 0 || shape->rank > BRAID_MAX_RANK)
-        return error_set(err, BRAID_LIMIT, "input '%s': rank %d, at most %d", shape->name, shape->rank, BRAID_MAX_RANK);
+        return error_set(err, BRAID_LIMIT, "input '%s': rank %d, 0 to %d are possible", shape->name, shape->rank,
+                         BRAID_MAX_RANK);
     if (t->rank >= 0 && t->rank != shape->rank)
         return error_set(err, BRAID_SHAPE, "input '%s': rank %d, the model says %d", shape->name, shape->rank, t->rank);
     for (int k = 0; k < shape->rank; k++) {
@@ -205,7 +206,7 @@ static braid_status check_input(const braid_session *s, int64_t *symbols, int32_
         return error_set(err, BRAID_TYPE, "input '%s': type %s, expected %s", name, braid_type_name(t->type),
                          braid_type_name(wanted->type));
     if (t->rank < 0 || t->rank > BRAID_MAX_RANK)
-        return error_set(err, BRAID_LIMIT, "input '%s': rank %d, at most %d", name, t->rank, BRAID_MAX_RANK);
+        return error_set(err, BRAID_LIMIT, "input '%s': rank %d, 0 to %d are possible", name, t->rank, BRAID_MAX_RANK);
     if (wanted->rank >= 0 && t->rank != wanted->rank)
         return error_set(err, BRAID_SHAPE, "input '%s': rank %d, expected %d", name, t->rank, wanted->rank);
     for (int k = 0; k < t->rank; k++) {

@@ -79,6 +79,10 @@ typedef struct text {
     bool failed;
 } text;
 void text_add(text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what holds names from a model: the characters that text_one_line replaces do not reach the text. */
+void text_add_shown(text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Control characters (of UTF-8 those above 0x7f, too) become '?'. */
+void text_one_line(char *);
 void text_free(text *);
 
 /* ---- element types (type.c) */

@@ -186,10 +186,9 @@ static bool text_reserve(text *t, size_t more) {
     return true;
 }
 
-void text_add(text *t, const char *format, ...) {
+static void add(text *t, const char *format, va_list arguments) {
     if (t->failed) return;
-    va_list arguments, again;
-    va_start(arguments, format);
+    va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
     t->failed = length < 0 || !text_reserve(t, (size_t)length);
@@ -198,7 +197,31 @@ void text_add(text *t, const char *format, ...) {
         t->length += (size_t)length;
     }
     va_end(again);
+}
+
+void text_add(text *t, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add(t, format, arguments);
     va_end(arguments);
+}
+
+void text_add_shown(text *t, const char *format, ...) {
+    size_t from = t->length;
+    va_list arguments;
+    va_start(arguments, format);
+    add(t, format, arguments);
+    va_end(arguments);
+    if (!t->failed) text_one_line(t->data + from);
+}
+
+void text_one_line(char *s) {
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
+        bool high = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
+        if (high) *s++ = '?';
+        if (high || c < 0x20 || c == 0x7f) *s = '?';
+    }
 }
 
 void text_free(text *t) {

@@ -6,11 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void one_line(char *s) {
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = '?';
-}
-
 braid_status error_set(braid_error *err, braid_status status, const char *format, ...) {
     if (!err) return status;
     char line[sizeof err->message]; /* an argument may point into err->message */
@@ -18,7 +13,7 @@ braid_status error_set(braid_error *err, braid_status status, const char *format
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    one_line(line);
+    text_one_line(line);
     err->status = status;
     memcpy(err->message, line, sizeof line);
     return status;
@@ -36,7 +31,7 @@ braid_status error_within(braid_error *err, braid_status status, const char *for
     for (const char *s = ": "; *s && end < last;) *end++ = *s++;
     for (const char *s = err->message; *s && end < last;) *end++ = *s++;
     *end = 0;
-    one_line(line);
+    text_one_line(line);
     err->status = status;
     memcpy(err->message, line, sizeof line);
     return status;
@@ -77,6 +72,6 @@ void log_line(const logger *log, braid_log_level level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    one_line(line);
+    text_one_line(line);
     log->fn(log->user, level, line);
 }
