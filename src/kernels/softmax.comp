@@ -26,6 +26,7 @@ TEAM_FUNCTION(team_first, uint, pool_at, SHUFFLE, min)
 
 uint64_t x, y;
 uint count;
+bool as_log;
 
 vec4 read4(rows_view view, uint k) {
     if (VECTOR == 1u) return load_float4(x, k, TYPE_X);
@@ -37,8 +38,12 @@ void write4(rows_view view, uint k, vec4 v) {
 }
 float result(float e, uint k, float top, float shift, uint at) {
     if (KIND == SOFTMAX_KIND_HARD) return k == at ? 1.0f : 0.0f;
-    if (KIND == SOFTMAX_KIND_LOG) return (e - top) - shift;
-    return e * shift;
+    return as_log ? (e - top) - shift : e * shift;
+}
+
+float shift_of(float sum) {
+    if (as_log) return b_log(sum);
+    return 1.0f / sum;
 }
 
 // Rows in registers: slot i of a member holds element (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH.
@@ -63,13 +68,13 @@ void solve_kept(rows_view view, bool inside) {
             if (k < count && (v[i] == top || b_is_nan(v[i]))) at = min(at, k);
         } else if (k < count) {
             float e = b_exp(v[i] - top);
-            if (KIND == SOFTMAX_KIND_EXP) v[i] = e;
+            if (!as_log) v[i] = e;
             sum += e;
         }
     }
     if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
     else sum = team_sum(sum);
-    float shift = KIND == SOFTMAX_KIND_LOG ? b_log(sum) : 1.0f / sum;
+    float shift = shift_of(sum);
     [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
         uint k = (i / WIDTH * TEAM + member) * WIDTH;
         vec4 e = vec4(0.0f);
@@ -111,14 +116,15 @@ void solve_again(rows_view view, bool inside) {
     }
     if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
     else sum = team_sum(sum);
-    float shift = KIND == SOFTMAX_KIND_LOG ? b_log(sum) : 1.0f / sum;
+    float shift = shift_of(sum);
     for (uint k = first; k < end; k += FOUR * TEAM * WIDTH) {
         fetch(view, k, end, e);
         [[unroll]] for (uint i = 0u; i < FOUR; i++) {
             uint from = k + i * TEAM * WIDTH;
             if (from >= end) continue;
             [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
-                float w = KIND == SOFTMAX_KIND_EXP ? b_exp(e[i][j] - top) : e[i][j];
+                float w = e[i][j];
+                if (KIND != SOFTMAX_KIND_HARD && !as_log) w = b_exp(w - top);
                 e[i][j] = result(w, from + j, top, shift, at);
             }
             write4(view, from, e[i]);
@@ -137,6 +143,7 @@ void main() {
     x = operand_address(row.r.x, p) + keep * type_bytes(TYPE_X);
     y = operand_address(row.r.y, p) + keep * type_bytes(TYPE_Y);
     count = view.count;
+    as_log = row.r.kind == SOFTMAX_KIND_LOG;
     if (VALUES > 0u) solve_kept(view, inside);
     else solve_again(view, inside);
 }

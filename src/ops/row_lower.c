@@ -20,6 +20,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 static bool pack_axes(const row_axis *axes, int n, uint *sizes, uint *strides) {
     if (n > ROWS_AXES) return false;
+    sizes[0] = 1; /* a kernel finds one axis at least */
     for (int d = 0; d < n; d++) {
         if (axes[d].size > INT32_MAX || axes[d].stride > INT32_MAX) return false;
         sizes[d] = (uint)axes[d].size;
@@ -47,17 +48,31 @@ bool row_vector(const row_view *v) {
     return fits;
 }
 
+enum { LITTLE_WORK = 1 << 20, LITTLE_VALUES = 16 };
+
 /* Elements per invocation that balance idle invocations against short loops. */
 static uint64_t share(const device_traits *d, const row_view *v, bool vector, uint32_t keep) {
     uint64_t work = (uint64_t)v->rows * (uint64_t)v->length;
     if (d->software) return greater_of(4, (uint64_t)v->length / d->subgroup);
     if (!keep) return vector ? 16 : 8;
-    return work < 1u << 20 ? 4 : 8;
+    return work < LITTLE_WORK ? 4 : 8;
+}
+
+/* Short rows, and not many: a subgroup each, with registers for the longest of them. What such a step takes is latency,
+   and rows of all lengths share a pipeline, hence a dispatch. */
+static bool layout_little(const device_traits *d, const row_view *v, uint32_t keep, row_layout *out) {
+    if (d->software || keep < LITTLE_VALUES || (uint64_t)v->rows * (uint64_t)v->length >= LITTLE_WORK) return false;
+    if ((uint64_t)v->length > LITTLE_VALUES * d->subgroup) return false;
+    out->team = d->subgroup;
+    out->group = (uint32_t)greater_of(out->team, 128);
+    out->values = LITTLE_VALUES;
+    return true;
 }
 
 /* Rows in memory order: neighbouring invocations read neighbouring elements of one row. */
 static void layout_adjacent(const device_traits *d, const row_view *v, bool vector, uint32_t keep, row_layout *out) {
     uint64_t width = vector ? 4 : 1, units = divide_up((uint64_t)v->length, width);
+    if (layout_little(d, v, keep, out)) return;
     uint32_t most = d->software ? d->subgroup : keep ? (uint32_t)smaller(d->max_invocations, 1024) : 256;
     uint32_t team = row_pow2(divide_up(units * width, share(d, v, vector, keep)));
     out->team = team > most ? most : team;
@@ -87,6 +102,11 @@ void row_layout_make(const device_traits *d, const row_view *v, bool vector, uin
     out->tiles = divide_up((uint64_t)v->rows, out->group / out->team);
 }
 
+void row_layout_tight(const row_view *v, row_layout *out) {
+    uint64_t width = out->vector ? 4 : 1, units = divide_up((uint64_t)v->length, width);
+    if (out->values) out->values = (uint32_t)smaller(out->values, divide_up(units, out->team) * width);
+}
+
 void row_layout_sequential(const device_traits *d, const row_view *v, row_layout *out) {
     row_layout_make(d, v, false, 0, out);
     if (out->adjacent) return;
@@ -98,8 +118,8 @@ void row_layout_sequential(const device_traits *d, const row_view *v, row_layout
 braid_status row_layout_spec(lowering *l, step *s, const row_layout *a, const row_view *v) {
     TRY(lower_spec(l, s, SPEC_TEAM, a->team));
     TRY(lower_spec(l, s, SPEC_LAYOUT, a->adjacent));
-    TRY(lower_spec(l, s, SPEC_KEEP, (uint32_t)v->n_keep));
-    TRY(lower_spec(l, s, SPEC_REDUCE, (uint32_t)v->n_reduce));
+    TRY(lower_spec(l, s, SPEC_KEEP, v->n_keep ? (uint32_t)v->n_keep : 1));
+    TRY(lower_spec(l, s, SPEC_REDUCE, v->n_reduce ? (uint32_t)v->n_reduce : 1));
     TRY(lower_spec(l, s, SPEC_VALUES, a->values));
     return lower_spec(l, s, SPEC_VECTOR, a->vector);
 }

@@ -11,14 +11,14 @@
 braid_status softmax_step(lowering *l, const row_view *view, uint32_t kind, braid_type to, int32_t y, uint64_t bytes) {
     const tensor_type *x = lower_in(l, 0);
     row_layout layout;
-    row_softmax row = {0};
+    row_softmax row = {.kind = kind};
     if (!row_is_float(x->type) || !row_pack(view, &row.view)) return BRAID_UNSUPPORTED;
     if (view->rows == 0 || view->length == 0) return BRAID_OK;
     row_layout_make(l->device, view, row_vector(view), l->device->software ? 16 : 32, &layout);
     step *s = lower_step(l, "softmax", &row, sizeof row, layout.tiles, layout.group);
     if (!s) return BRAID_HOST_MEMORY;
     TRY(row_layout_spec(l, s, &layout, view));
-    TRY(lower_spec(l, s, SPEC_KIND, kind));
+    TRY(lower_spec(l, s, SPEC_KIND, kind == SOFTMAX_KIND_HARD ? kind : SOFTMAX_KIND_EXP));
     TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));
     TRY(lower_spec(l, s, SPEC_TYPE_Y, to));
     TRY(row_read(l, s, offsetof(row_softmax, x), 0));

@@ -9,8 +9,8 @@
 
 #define SPEC_TEAM 8
 #define SPEC_LAYOUT 9
-#define SPEC_KEEP 10   /* kept axes */
-#define SPEC_REDUCE 11 /* reduced axes */
+#define SPEC_KEEP 10   /* kept axes, one at least: a single row has one of size 1 */
+#define SPEC_REDUCE 11 /* reduced axes, one at least */
 #define SPEC_VALUES 12 /* elements an invocation keeps in registers, a multiple of 4; 0: they are read again */
 #define SPEC_VECTOR 13 /* 1: rows begin at multiples of 4 elements, are that long, and have stride 1 */
 #define SPEC_KIND 16

@@ -1,5 +1,6 @@
 /*
- * Row of kernel `softmax`: y has x's shape. SPEC_KIND: 0 softmax, 1 its logarithm, 2 hardmax.
+ * Row of kernel `softmax`: y has x's shape. SPEC_KIND: 2 hardmax, 0 the others, which `kind` tells apart: 0 softmax, 1 its
+ * logarithm.
  */
 #ifndef BRAID_ROW_SOFTMAX_H
 #define BRAID_ROW_SOFTMAX_H
@@ -14,5 +15,6 @@ ROW_BEGIN(softmax)
     row_header header;
     operand x, y;
     rows_view view;
+    uint kind, reserved;
 ROW_END(softmax)
 #endif
