@@ -276,7 +276,7 @@ static void measure(bench *t, const mm_problem *p, variant *v) {
     mm_cut cut = v->cut;
     mm_code code[2] = {mm_encode(gpu_traits(t->g), p, cut, t->lanes, false)};
     bool split = cut.splits > 1;
-    if (split) code[1] = mm_encode_sum(p, cut, false);
+    if (split) code[1] = mm_encode_sum(gpu_traits(t->g), p, cut, t->lanes, false);
     gpu_dispatch dispatches[2 * 64];
     uint32_t n = 0, steps = split ? 2 : 1;
     row_mm rows[2];
@@ -353,7 +353,7 @@ static void try_cut(bench *t, const mm_problem *p, const mm_cut *c) {
 /* Every chunk and width of kernel mv. */
 static void vectors_of(bench *t, const mm_problem *p) {
     mm_cut c;
-    if (!mm_vector_choose(gpu_traits(t->g), p, &c)) return;
+    if (!mm_vector_choose(gpu_traits(t->g), p, 1, &c)) return;
     for (uint32_t chunk = 32; chunk <= 512 && (chunk == 32 || chunk < p->s.k); chunk *= 2)
         for (uint32_t across = 1; across <= 128; across *= 2)
             if (mm_vector_cut(gpu_traits(t->g), p, chunk, across, &c) && c.group >= 32 && c.group <= 512)
@@ -364,7 +364,7 @@ static void vectors_of(bench *t, const mm_problem *p) {
 static void tiles_of_lanes(bench *t, const mm_problem *p, uint32_t chunk) {
     for (size_t i = 0; i < mm_tile_count(); i++)
         for (int fold = FOLD_NONE; fold <= FOLD_M; fold++)
-            for (int split = 0; split <= (fold == FOLD_NONE && p->s.k > (int64_t)chunk); split++) {
+            for (int split = 0; split <= (p->s.k > (int64_t)chunk); split++) {
                 mm_cut c = mm_tile(i);
                 c.chunk = chunk;
                 c.fold = (mm_fold)fold;

@@ -25,7 +25,8 @@ typedef struct device_traits {
     uint32_t bandwidth;   /* GB/s, read and written together */
     uint32_t flop_rate;   /* GFLOP/s, float32 */
     uint32_t resident;    /* dispatches that run at once; not probed */
-    bool fold_always;     /* for tests: problems are folded wherever that is possible */
+    bool fold_always;     /* for tests: problems are folded wherever that is possible, and */
+    bool split_always;    /* sums of many problems are split wherever one alone takes them in several chunks */
 } device_traits;
 
 /* The same figures with defaults for what was not measured: one set for all that weighs costs. ns; bytes and operations

@@ -8,8 +8,8 @@
 // A workgroup computes a BM x BN tile of one batch entry. Per step of BK it stages A and B through shared memory,
 // both stored k-major so that an invocation reads its TM rows and TN columns as 16-byte vectors; the next step's
 // elements travel to registers meanwhile. 32 invocations cover 4*TM x 8*TN of the tile.
-// tile = ((split * batches + batch) * tiles_m + tile_m) * tiles_n + tile_n. Folded products have no splits, and their
-// folded operand is not fetched as 2; an invocation of loads 1, 3 and 4 has the same rows in every step.
+// tile = ((split * entries + entry) * tiles_m + tile_m) * tiles_n + tile_n, entries being those of the batch that are
+// not folded. A folded operand is not fetched as 2; an invocation of loads 1, 3 and 4 has the same rows in every step.
 // BM is a multiple of 4*TM, BN of 8*TN, TM of 2, TN of 4, BK and chunk of 4, chunk of BK unless there is one chunk.
 #extension GL_GOOGLE_include_directive : require
 #include "lib/abi.glsl"
@@ -247,11 +247,27 @@ uint turn_row(uint turn, uint r) {
     return own / 4u * 4u * TM + own % 4u * TURN_ROWS + r % TURN_ROWS + turn * 16u;
 }
 
+// Where a problem's sums go: to C, or of a split product, as they are, to the split's partial sums.
+finish_state sums_begin(row_ref row, place p, uint entry, uint split) {
+    if (MODE != MODE_SPLIT) return finish_begin(row, p, entry);
+    finish_state s;
+    uint batches = row.r.batch[0] * row.r.batch[1] * row.r.batch[2];
+    s.out_base = operand_address(row.r.partial, p) +
+                 uint64_t(split * batches + entry) * row.r.m * row.r.n * PARTIAL_BYTES;
+    s.out_m = row.r.n;
+    return s;
+}
+void sums_put(finish_state s, elem sum, uint m, uint n) {
+    if (MODE == MODE_SPLIT) partial_ref(s.out_base).v[m * s.out_m + n] = sum;
+    else finish(s, sum, m, n);
+}
+
 // Writes the sums through shared memory, up to four rows of every invocation a turn, so that neighbours write neighbouring
 // columns whatever n is: whole lines. Of a product that is folded along n an invocation keeps to one column and looks
-// up its problem once; folded along m, 32 invocations keep to a row. (m, n): the invocation's corner in the tile.
-void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, uint n0) {
-    const uint warps = THREADS / 32u;
+// up its problem once; folded along m, 8 invocations keep to a row, a sector of memory, so that the look-ups of rows
+// run side by side. (m, n): the invocation's corner in the tile.
+void finish_staged(row_ref row, place p, uint entry, uint split, uint m, uint n, uint m0, uint n0) {
+    const uint across = 8u;
     uint id = gl_LocalInvocationIndex, column = id % BN, at = n0 + column, n_count = row.r.n, m_count = row.r.m;
     bool exists = at < n_count;
     if (FOLD == FOLD_N) {
@@ -263,25 +279,25 @@ void finish_staged(row_ref row, place p, uint entry, uint m, uint n, uint m0, ui
         at = f.at;
     }
     if (FOLD == FOLD_M) m_count = fold_total(row);
-    finish_state s = finish_begin(row, p, entry);
+    finish_state s = sums_begin(row, p, entry, split);
     uint own = m / (4u * TM) * 4u + m % (4u * TM) / TURN_ROWS;
     [[dont_unroll]] for (uint turn = 0u; turn < (TM + 3u) / 4u; turn++) {
         barrier();
         stage_rows(turn, own, n);
         barrier();
         if (FOLD == FOLD_M) {
-            [[dont_unroll]] for (uint r = id / 32u; r < STAGED_ROWS; r += warps) {
+            [[dont_unroll]] for (uint r = id / across; r < STAGED_ROWS; r += THREADS / across) {
                 uint mi = m0 + turn_row(turn, r);
                 if (mi >= m_count) continue;
                 folded f = fold_find(row, p, entry, mi);
-                s = finish_begin(row, f.p, f.entry);
-                [[dont_unroll]] for (uint c = id % 32u; c < BN; c += 32u)
-                    if (n0 + c < n_count) finish(s, tiles[(r * BN + c) / 4u][c % 4u], f.at, n0 + c);
+                s = sums_begin(row, f.p, f.entry, split);
+                [[dont_unroll]] for (uint c = id % across; c < BN; c += across)
+                    if (n0 + c < n_count) sums_put(s, tiles[(r * BN + c) / 4u][c % 4u], f.at, n0 + c);
             }
         } else if (exists) {
             [[dont_unroll]] for (uint r = id / BN; r < STAGED_ROWS; r += THREADS / BN) {
                 uint mi = m0 + turn_row(turn, r);
-                if (mi < m_count) finish(s, tiles[(r * BN + column) / 4u][column % 4u], mi, at);
+                if (mi < m_count) sums_put(s, tiles[(r * BN + column) / 4u][column % 4u], mi, at);
             }
         }
     }
@@ -294,11 +310,11 @@ void main() {
     uint id = gl_LocalInvocationIndex, tile = p.tile;
     uint tile_n = tile % row.r.tiles_n, rest = tile / row.r.tiles_n;
     uint tile_m = rest % row.r.tiles_m, entry = rest / row.r.tiles_m;
-    uint batches = row.r.batch[0] * row.r.batch[1] * row.r.batch[2];
     uint split = 0u;
     if (MODE == MODE_SPLIT) {
-        split = entry / batches;
-        entry %= batches;
+        uint entries = row.r.batch[0] * row.r.batch[1] * row.r.batch[2] / row.r.images;
+        split = entry / entries;
+        entry %= entries;
     }
     uint m0 = tile_m * BM, n0 = tile_n * BN;
     source a = source(operand_base(row, p, entry, true), row.r.m, row.r.a_m, row.r.a_k);
@@ -348,22 +364,20 @@ void main() {
 
     // Row i and column j of the invocation: vectors of four lie 4 and 8 vectors apart.
     if (STORE == 2u) {
-        finish_staged(row, p, entry, m, n, m0, n0);
+        finish_staged(row, p, entry, split, m, n, m0, n0);
         return;
     }
     m += m0;
     n += n0;
+    finish_state s = sums_begin(row, p, entry, split);
     if (MODE == MODE_SPLIT) {
-        partial_ref to = partial_ref(operand_address(row.r.partial, p) +
-                                     uint64_t(split * batches + entry) * row.r.m * row.r.n * PARTIAL_BYTES);
         [[unroll]] for (uint i = 0u; i < TM; i++)
             [[unroll]] for (uint j = 0u; j < TN; j++) {
                 uint mi = m + i % 4u + i / 4u * 16u, nj = n + j % 4u + j / 4u * 32u;
-                if (mi < row.r.m && nj < row.r.n) to.v[mi * row.r.n + nj] = sums[i * TN + j];
+                if (mi < row.r.m && nj < row.r.n) sums_put(s, sums[i * TN + j], mi, nj);
             }
         return;
     }
-    finish_state s = finish_begin(row, p, entry);
     [[unroll]] for (uint i = 0u; i < TM; i++)
         [[unroll]] for (uint j = 0u; j < TN; j += 4u) {
             elem4 v;

@@ -65,8 +65,8 @@ mm_cut mm_choose(const device_traits *, const mm_problem *, uint32_t problems);
 bool mm_fits(const device_traits *, const mm_cut *, braid_type);
 size_t mm_tile_count(void);
 mm_cut mm_tile(size_t i); /* the tiles that mm_choose picks from, group set, in one chunk */
-/* The cut for kernel mv: false where it is not meant for the problem. */
-bool mm_vector_choose(const device_traits *, const mm_problem *, mm_cut *out);
+/* The cut for kernel mv: false where it is not meant for the problem. Its chunk does not depend on `problems`. */
+bool mm_vector_choose(const device_traits *, const mm_problem *, uint32_t problems, mm_cut *out);
 /* A cut for it with this chunk and this many invocations along the columns; false where the device has no room. */
 bool mm_vector_cut(const device_traits *, const mm_problem *, uint32_t chunk, uint32_t across, mm_cut *out);
 

@@ -15,14 +15,28 @@ static const struct {
              TILE(16, 64, 32, 2, 4, 32),   TILE(16, 32, 32, 2, 4, 28)};
 
 enum {
-    CHUNK_STEP = 32,  /* every BK divides it */
-    CHUNK_MAX = 4096, /* longer sums are cut for accuracy */
-    STEP_STALL = 500, /* cycles that a step of BK waits for memory, beside BK * K_STALL */
-    K_STALL = 16,
-    SUM_CYCLES = 4500, /* the second step of a split: a barrier and a launch */
-    SUM_BYTES = 1500,  /* bytes of partial sums a cycle */
-    CACHE_BYTES = 32   /* a cycle, of each core */
+    CHUNK_STEP = 32,        /* every BK divides it */
+    CHUNK_MAX = 4096,       /* longer sums are cut for accuracy */
+    PARTIAL_MAX = 32 << 20, /* bytes of partial sums of all problems: what stays in a cache */
+    CACHE_BYTES = 32        /* a cycle, of each core */
 };
+
+/* What the model takes for a device's pace, in cycles of a core. */
+typedef struct pace {
+    double step;       /* a step of BK alone on its core: once, */
+    double step_k;     /* for each k, */
+    double step_mac;   /* for each multiply-add of an invocation, */
+    double step_pixel; /* for each element of an image that an invocation fetches */
+    double rows;       /* looking up rows that are folded along m */
+    double sum;        /* the second step of a split: a barrier and a launch */
+    double sum_bytes;  /* of partial sums, a cycle */
+} pace;
+/* Of one problem alone: it fixes the order of sums, a change here changes bits. */
+static const pace pace_alone = {.step = 500, .step_k = 16, .sum = 4500, .sum_bytes = 1500};
+/* Of many, where only tiles, folds and splits are chosen: fitted to times of 64 problems on an H200, in cycles of the
+   tiles' rates, which few warps on a core do not reach. */
+static const pace pace_many = {.step = 200, .step_k = 10, .step_mac = 1.9, .step_pixel = 20,
+                               .rows = 3400, .sum = 7500, .sum_bytes = 3000};
 
 size_t mm_tile_count(void) {
     return COUNT_OF(tiles);
@@ -44,15 +58,19 @@ static int64_t up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-static double cycles(const mm_dims *d, int64_t all_k, const mm_cut *c, int rate, int64_t cores) {
+static double step_cycles(const mm_cut *c, bool image, const pace *at) {
+    double pixels = image ? (double)c->bn * c->bk / c->group * at->step_pixel : 0;
+    return at->step + c->bk * (at->step_k + c->tm * c->tn * at->step_mac) + pixels;
+}
+
+static double cycles(const mm_problem *p, const mm_dims *d, const mm_cut *c, int rate, int64_t cores, const pace *at) {
     int64_t groups = up(d->m, c->bm) * up(d->n, c->bn) * d->entries * c->splits, rounds = up(groups, cores);
-    int64_t k = all_k < (int64_t)c->chunk ? all_k : (int64_t)c->chunk, threads = c->bm / c->tm * (c->bn / c->tn);
-    if (c->splits == 1) k = all_k;
+    int64_t k = p->s.k < (int64_t)c->chunk || c->splits == 1 ? p->s.k : (int64_t)c->chunk;
+    int64_t resident = c->group >= 256 ? 2 : c->group >= 128 ? 4 : 8;
     double busy = (double)rounds * c->bm * c->bn * (double)k / rate;
-    int64_t resident = threads >= 256 ? 2 : threads >= 128 ? 4 : 8;
-    double stalled = (double)up(rounds, resident) * (double)up(k, c->bk) * (STEP_STALL + (int)c->bk * K_STALL);
-    double sum =
-        c->splits == 1 ? 0 : SUM_CYCLES + (double)c->splits * (double)(d->m * d->n * d->entries) * 8 / SUM_BYTES;
+    double group = (double)up(k, c->bk) * step_cycles(c, p->image != NULL, at) + (c->fold == FOLD_M ? at->rows : 0);
+    double stalled = (double)up(rounds, resident) * group, sum = 0;
+    if (c->splits > 1) sum = at->sum + (double)c->splits * (double)(d->m * d->n * d->entries) * 8 / at->sum_bytes;
     return (busy > stalled ? busy : stalled) + sum;
 }
 
@@ -83,7 +101,7 @@ static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
     int64_t cores = device->cores ? device->cores : 1;
     mm_dims d = {p->s.m, p->s.n, mm_batches(&p->s)};
     mm_cut best = {0};
-    if (mm_vector_choose(device, p, &best)) return best;
+    if (mm_vector_choose(device, p, 1, &best)) return best;
     best = (mm_cut){0};
     double best_cycles = 0;
     for (size_t t = 0; t < COUNT_OF(tiles); t++) {
@@ -95,7 +113,7 @@ static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
             c.splits = (uint32_t)(i == 0 ? 1 : up(p->s.k, chunk));
             c.chunk = (uint32_t)(chunk > CHUNK_MAX ? CHUNK_MAX : chunk ? chunk : CHUNK_STEP);
             if (c.splits > 1) c.splits = (uint32_t)up(p->s.k, c.chunk);
-            double now = cycles(&d, p->s.k, &c, tiles[t].rate, cores);
+            double now = cycles(p, &d, &c, tiles[t].rate, cores, &pace_alone);
             if (best.bm && now >= best_cycles) continue;
             best = c;
             best_cycles = now;
@@ -107,7 +125,8 @@ static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
 /* Kernel mv reads the large matrix once for each problem, from the cache after the first. */
 static double vector_cycles(const mm_problem *p, const mm_cut *c, uint32_t problems, int64_t cores) {
     double bytes = (double)p->s.k * (double)(p->s.m > p->s.n ? p->s.m : p->s.n) * (double)mm_batches(&p->s) * 4;
-    double walk = (double)up(p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk, c->bk) * (STEP_STALL + (int)c->bk * K_STALL);
+    int64_t k = p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk;
+    double walk = (double)up(k, c->bk) * step_cycles(c, false, &pace_alone);
     return walk + bytes * problems / ((double)cores * CACHE_BYTES);
 }
 
@@ -116,6 +135,12 @@ static bool may_fold(const mm_problem *p, const mm_cut *c, uint32_t problems, mm
     if (p->transposed || (p->image && fold == FOLD_M)) return false;
     bool shared = problems == 1 || (fold == FOLD_N ? p->a_shared : p->b_shared);
     return shared && c->group % (fold == FOLD_N ? c->bn : c->bm) == 0;
+}
+
+/* May its partial sums be kept, those of all problems. */
+static bool may_split(const mm_problem *p, const mm_cut *c, uint32_t problems) {
+    uint64_t bytes;
+    return c->splits == 1 || (mm_partial_bytes(p, *c, &bytes) && bytes <= PARTIAL_MAX / problems);
 }
 
 #define NEVER 1e12 /* times dearer */
@@ -140,11 +165,15 @@ static void search_chunk(search *q, uint32_t chunk) {
             mm_dims d;
             c.fold = (mm_fold)fold;
             if (!may_fold(p, &c, q->problems, c.fold) || !mm_extent(p, c.fold, q->problems, &d)) continue;
-            for (int split = 0; split <= (fold == FOLD_NONE && splits > 1); split++) {
+            for (int split = 0; split <= (splits > 1); split++) {
                 c.splits = split ? (uint32_t)splits : 1;
-                bool doubled = !split && splits > 1 && c.tm * c.tn >= 64; /* sums and totals: too many registers */
-                double now = cycles(&d, p->s.k, &c, doubled ? tiles[t].rate * 6 / 10 : tiles[t].rate, cores);
+                if (!may_split(p, &c, q->problems)) continue;
+                int rate = tiles[t].rate;
+                if (splits > 1 && c.tm * c.tn >= 64) rate = split ? rate * 8 / 10  /* short work of few warps */
+                                                                  : rate * 6 / 10; /* sums and totals: registers */
+                double now = cycles(p, &d, &c, rate, cores, &pace_many);
                 if (!fold && q->device->fold_always) now *= NEVER;
+                if (!split && q->device->split_always) now *= NEVER;
                 if (q->cycles > 0 && now >= q->cycles) continue;
                 q->best = c;
                 q->cycles = now;
@@ -156,8 +185,9 @@ static void search_chunk(search *q, uint32_t chunk) {
 /* The best way to cut many: the chunk is what one problem alone has, unless the order of sums is free. */
 static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut alone) {
     search q = {device, p, problems, alone, 0};
-    if (alone.vector) q.cycles = vector_cycles(p, &alone, problems, device->cores ? device->cores : 1);
-    if (device->fold_always) q.cycles *= NEVER;
+    if (alone.vector && mm_vector_choose(device, p, problems, &q.best))
+        q.cycles = vector_cycles(p, &q.best, problems, device->cores ? device->cores : 1);
+    if (device->fold_always || device->split_always) q.cycles *= NEVER * NEVER;
     search_chunk(&q, alone.chunk);
     int64_t whole = up(p->s.k, CHUNK_STEP) * CHUNK_STEP;
     if (p->free_order && whole > alone.chunk) search_chunk(&q, (uint32_t)(whole > CHUNK_MAX ? CHUNK_MAX : whole));

@@ -21,7 +21,7 @@ enum {
     SPEC_FOLD
 };
 enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
-enum { SUM_GROUP = 256, SUM_ITEMS = 4 };
+enum { SUM_GROUP = 256, SUM_ITEMS = 4, SUM_BUSY = 2048 /* elements that keep a core busy, one an invocation */ };
 
 void mm_dense(mm_shape *s) {
     s->c_m = s->n;
@@ -239,8 +239,8 @@ static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
 static uint32_t store_kind(const mm_problem *p, const mm_cut *cut, uint32_t problems) {
     enum { ONE, FOUR, SHARED, MANY = 8 };
     const mm_shape *s = &p->s;
-    if (cut->splits > 1) return ONE;
     if (cut->fold != FOLD_NONE) return SHARED;
+    if (cut->splits > 1) return ONE;
     if (s->c_n == 1 && s->n % 4 == 0 && s->c_m % 4 == 0 && fours(p->type, &p->c, s->c_batch, s->n_batch)) return FOUR;
     return s->c_n == 1 && problems >= MANY && cut->group % cut->bn == 0 ? SHARED : ONE;
 }
@@ -272,14 +272,17 @@ mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, 
     return c;
 }
 
-mm_code mm_encode_sum(const mm_problem *p, mm_cut cut, bool fused) {
+mm_code mm_encode_sum(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems, bool fused) {
     static const char *const names[] = {"mmsum_real", "mmsum_fused", "mmsum_int", "mmsum_f64"};
     mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = SUM_GROUP};
-    uint64_t entry = (uint64_t)c.row.m * c.row.n;
-    c.row.tiles_m = (uint32_t)((entry - 1) / (SUM_GROUP * SUM_ITEMS) + 1);
+    uint64_t entry = (uint64_t)c.row.m * c.row.n, cores = device->cores ? device->cores : 1;
+    double all = (double)entry * (double)mm_batches(&p->s) * problems;
+    uint32_t items = all > (double)(cores * SUM_BUSY) ? SUM_ITEMS : 1;
+    c.row.tiles_m = (uint32_t)((entry - 1) / (SUM_GROUP * items) + 1);
     c.row.tiles_n = 1;
     c.tiles = c.row.tiles_m * (uint64_t)mm_batches(&p->s);
     spec(&c, SPEC_TYPE, (uint32_t)p->type);
+    spec(&c, SPEC_TN, items);
     return c;
 }
 

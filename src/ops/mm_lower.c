@@ -75,7 +75,7 @@ braid_status mm_lower(lowering *l, const mm_problem *problem) {
     if (cut.splits == 1) return finish_operands(l, s, &p);
     int32_t partial = lower_scratch(l, bytes);
     TRY(lower_operand(l, s, offsetof(row_mm, partial), partial, 0, bytes, ACCESS_WRITE));
-    c = mm_encode_sum(&p, cut, fused);
+    c = mm_encode_sum(l->device, &p, cut, l->problems, fused);
     if (c.tiles > UINT32_MAX) return BRAID_UNSUPPORTED;
     if (!(s = step_new(l, &c, "a sum of parts"))) return error_memory(l->err);
     s->bytes = bytes + p.c.bytes;

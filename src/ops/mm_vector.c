@@ -56,7 +56,8 @@ bool mm_vector_cut(const device_traits *device, const mm_problem *p, uint32_t ch
     return c.group <= device->max_invocations && shared_bytes(&c, through) <= device->shared_bytes;
 }
 
-/* Threads along the columns of a workgroup with this many chunks. */
+/* Threads along the columns of a workgroup with this many chunks: wide ones read the rows seldom, as long as there are
+   some for every core. */
 static uint32_t width(int64_t columns, int64_t batches, int64_t walkers, int64_t cores, int64_t least) {
     int64_t across = least;
     while (across * 2 * walkers <= GROUP && across < columns) across *= 2;
@@ -64,7 +65,7 @@ static uint32_t width(int64_t columns, int64_t batches, int64_t walkers, int64_t
     return (uint32_t)across;
 }
 
-bool mm_vector_choose(const device_traits *device, const mm_problem *p, mm_cut *out) {
+bool mm_vector_choose(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut *out) {
     int64_t rows = p->s.m < p->s.n ? p->s.m : p->s.n, columns = p->s.m < p->s.n ? p->s.n : p->s.m;
     int64_t batches = mm_batches(&p->s), cores = device->cores ? device->cores : 1;
     bool real = type_is_float(p->type) && p->type != BRAID_FLOAT64;
@@ -80,5 +81,6 @@ bool mm_vector_choose(const device_traits *device, const mm_problem *p, mm_cut *
     int64_t walkers = up(p->s.k, chunk);
     if (walkers > WALKERS_MAX) walkers = WALKERS_MAX;
     int64_t least = !through ? 2 : rows > 4 ? 4 : 1; /* rows read again by every workgroup; a sector of columns */
-    return mm_vector_cut(device, p, (uint32_t)chunk, width(columns, batches, walkers, cores, least), out);
+    int64_t entries = batches * problems;
+    return mm_vector_cut(device, p, (uint32_t)chunk, width(columns, entries, walkers, cores, least), out);
 }

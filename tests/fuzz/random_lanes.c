@@ -112,17 +112,18 @@ static plan_choice draw_choice(draft *d, int as_gpu) {
     plan_choice p = {.no_fuse = chance(d, 15), .as_gpu = chance(d, as_gpu)};
     p.made_up.cores = cores[draw(d, COUNT_OF(cores))];
     p.made_up.fold_always = chance(d, 50);
+    p.made_up.split_always = chance(d, 50);
     return p;
 }
 
 static void plan_as_chosen(braid_session *s, plan_choice *p) {
     if (!p->as_gpu) return;
-    uint32_t cores = p->made_up.cores;
-    bool fold = p->made_up.fold_always;
+    const device_traits chosen = p->made_up;
     p->made_up = *s->traits;
     p->made_up.software = false;
-    p->made_up.cores = cores;
-    p->made_up.fold_always = fold;
+    p->made_up.cores = chosen.cores;
+    p->made_up.fold_always = chosen.fold_always;
+    p->made_up.split_always = chosen.split_always;
     s->traits = &p->made_up;
     stage_cache_clear(s, &s->stages);
 }

@@ -7,6 +7,7 @@
  * BRAID_TEST_SEED. labels: lanes
  */
 #include "ops_gpu.h"
+#include "ops/mm_code.h"
 
 static int64_t below(int64_t n) {
     return (int64_t)(ops_uniform() * (double)n);
@@ -144,7 +145,16 @@ static void make_constants(braid_model *model, const problem *p, const braid_ten
     g->n_inputs = n;
 }
 
-static unsigned n_steps, n_folded;
+static unsigned n_steps, n_folded, n_folded_split;
+
+/* Is it a product of which every workgroup takes one chunk. */
+static bool is_split(const step *s) {
+    text words = {0};
+    mm_describe(s->kernel, (uint32_t)s->n_spec, s->spec_ids, s->spec, &words);
+    bool split = words.data && strstr(words.data, ", split");
+    text_free(&words);
+    return split;
+}
 
 static void count_folded(const braid_session *s) {
     for (const stage *st = s->stages.first; st; st = st->next)
@@ -152,6 +162,7 @@ static void count_folded(const braid_session *s) {
             for (int32_t k = 0; !st->segments[i].on_host && k < st->segments[i].p->n_steps; k++) {
                 n_steps++;
                 n_folded += st->segments[i].p->steps[k]->folded;
+                n_folded_split += st->segments[i].p->steps[k]->folded && is_split(st->segments[i].p->steps[k]);
             }
 }
 
@@ -198,7 +209,7 @@ static void gemm(void **state) {
     (void)state;
     run_kind(draw_gemm);
 }
-static void conv(void **state) {
+static void convolutions(void **state) {
     (void)state;
     run_kind(draw_conv);
 }
@@ -210,12 +221,12 @@ static void transposed(void **state) {
 /* What the others ran is what this file is for. */
 static void folded(void **state) {
     (void)state;
-    print_message("%u of %u steps folded\n", n_folded, n_steps);
-    assert_true(n_folded > 0);
+    print_message("%u of %u steps folded, %u of them split\n", n_folded, n_steps, n_folded_split);
+    assert_true(n_folded_split > 0 && n_folded > n_folded_split);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matmul), cmocka_unit_test(gemm), cmocka_unit_test(conv),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(matmul), cmocka_unit_test(gemm), cmocka_unit_test(convolutions),
                                        cmocka_unit_test(transposed), cmocka_unit_test(folded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,48 @@ static void folds(void **state) {
     assert_false(mm_extent(&p, FOLD_N, UINT32_MAX, &d));
 }
 
+/* Rows of 64 lanes by a long weight matrix (B), whose sums one lane alone takes in many chunks. */
+static mm_problem rows_times_weights(int64_t n, int64_t k) {
+    mm_problem p = {.s = {.m = 1, .n = n, .k = k, .a_m = k, .a_k = 1, .b_k = 1, .b_n = k},
+                    .type = BRAID_FLOAT32,
+                    .a = {0, (uint64_t)k * 4},
+                    .b = {1, (uint64_t)(k * n) * 4},
+                    .c = {2, (uint64_t)n * 4},
+                    .bias = {.storage = -1},
+                    .alpha = 1,
+                    .b_shared = true};
+    mm_dense(&p.s);
+    return p;
+}
+
+/* Few tiles and long sums: many problems are split as a batch is, folded or not, as long as the parts fit a cache. */
+static void splits(void **state) {
+    (void)state;
+    mm_problem p = rows_times_weights(1000, 2048);
+    mm_cut alone = mm_choose(&gpu_like, &p, 1), c = mm_choose(&gpu_like, &p, 64);
+    assert_true(alone.vector);
+    assert_int_equal(c.fold, FOLD_M);
+    assert_int_equal(c.splits, (2048 - 1) / alone.chunk + 1);
+    assert_int_equal(mm_encode(&gpu_like, &p, c, 64, false).tiles % c.splits, 0);
+    static const conv image = {.axes = 2, .kernel = {3, 3}};
+    p = weights_times_image(64, 64, 576, 1);
+    p.image = &image;
+    assert_true(mm_choose(&gpu_like, &p, 64).splits > 1);
+    p = weights_times_image(1024, 4096, 4608, 1);
+    assert_int_equal(mm_choose(&gpu_like, &p, 64).splits, 1);
+}
+
+/* Few rows by a small matrix stay with kernel mv, in wider groups: its rows are read seldom, its chunk is the same. */
+static void wide_vectors(void **state) {
+    (void)state;
+    mm_problem p = rows_times_weights(256, 512);
+    mm_cut alone = mm_choose(&gpu_like, &p, 1), c = mm_choose(&gpu_like, &p, 64);
+    assert_true(alone.vector && c.vector);
+    assert_int_equal(c.chunk, alone.chunk);
+    assert_int_equal(c.bm, alone.bm);
+    assert_true(c.bn > alone.bn);
+}
+
 static void free_order(void **state) {
     (void)state;
     mm_problem p = weights_times_image(256, 169, 576, 1);
@@ -97,6 +139,7 @@ static void free_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_chunk), cmocka_unit_test(in_words),
-                                       cmocka_unit_test(folds), cmocka_unit_test(free_order)};
+                                       cmocka_unit_test(folds), cmocka_unit_test(splits),
+                                       cmocka_unit_test(wide_vectors), cmocka_unit_test(free_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,12 +141,12 @@ static void *run_cut(fixture *f, sample *s, mm_cut cut) {
     s->p.image = s->image.axes ? &s->image : NULL;
     bool split = cut.splits > 1;
     mm_code code[2] = {mm_encode(gpu_traits(f->g), &s->p, cut, lanes_of(s), false)};
-    if (split) code[1] = mm_encode_sum(&s->p, cut, false);
+    if (split) code[1] = mm_encode_sum(gpu_traits(f->g), &s->p, cut, lanes_of(s), false);
     uint64_t bytes;
     assert_true(mm_partial_bytes(&s->p, cut, &bytes));
     gpu_buffer partial;
-    must(gpu_buffer_new(f->g, GPU_DEVICE, bytes, &partial, &err), &err);
-    must(gpu_buffer_fill(f->g, &partial, 0, bytes / 4 * 4, 0x7fc00000, &err), &err);
+    must(gpu_buffer_new(f->g, GPU_DEVICE, bytes * lanes_of(s), &partial, &err), &err);
+    must(gpu_buffer_fill(f->g, &partial, 0, bytes * lanes_of(s) / 4 * 4, 0x7fc00000, &err), &err);
     must(gpu_buffer_fill(f->g, &s->buffers[3], 0, s->p.c.bytes * lanes_of(s) / 4 * 4, 0x7fc07fc0, &err), &err);
     row_mm rows[2];
     for (int i = 0; i < 1 + split; i++) {
@@ -158,7 +158,7 @@ static void *run_cut(fixture *f, sample *s, mm_cut cut) {
         rows[i].b = code[i].swapped ? a : b;
         rows[i].bias = direct(s->buffers[2].address, 0);
         rows[i].c = direct(s->buffers[3].address, s->p.c.bytes);
-        rows[i].partial = direct(partial.address, 0);
+        rows[i].partial = direct(partial.address, bytes);
     }
     gpu_buffer table = buffer_with(f->g, GPU_DEVICE, rows, sizeof rows);
     gpu_dispatch dispatches[2];
@@ -272,7 +272,7 @@ static void sample_lanes(gpu *g, sample *s, uint32_t lanes, uint32_t idle, bool 
     must(gpu_buffer_new(g, GPU_DEVICE, s->p.c.bytes * lanes, &s->buffers[3], &err), &err);
 }
 
-/* Every tile, folded: the bits of the same product lane by lane, and nothing else written. */
+/* Tiles, folded, and one of them split as well: the bits of the same product lane by lane, and nothing else written. */
 static void one_folded(fixture *f, sample *s, size_t first, size_t stride) {
     mm_cut alone = mm_tile(mm_tile_count() - 1);
     alone.chunk = 32;
@@ -283,9 +283,12 @@ static void one_folded(fixture *f, sample *s, size_t first, size_t stride) {
         if (!mm_fits(gpu_traits(f->g), &cut, s->p.type)) continue;
         cut.chunk = 32;
         cut.fold = s->p.a_shared ? FOLD_N : FOLD_M;
-        void *c = run_cut(f, s, cut);
-        assert_memory_equal(c, same, s->p.c.bytes * s->lanes);
-        free(c);
+        for (int split = 0; split < (t == first && s->p.s.k > 32 ? 2 : 1); split++) {
+            cut.splits = split ? (uint32_t)(s->p.s.k + 31) / 32 : 1;
+            void *c = run_cut(f, s, cut);
+            assert_memory_equal(c, same, s->p.c.bytes * s->lanes);
+            free(c);
+        }
     }
     free(same);
     sample_free(f->g, s);

@@ -86,6 +86,7 @@ static inline void ops_lanes_pretend(lane_case *c) {
     made_up = *c->session->traits;
     made_up.software = false;
     made_up.fold_always = lanes_draw(c, 4) > 0;
+    made_up.split_always = lanes_draw(c, 2) > 0;
     made_up.cores = cores[lanes_draw(c, COUNT_OF(cores))];
     c->session->traits = &made_up;
     c->nan_alike = true;
