@@ -34,6 +34,33 @@ ls "$root/examples/digits/images" | head -64 | sed 's/.*-//; s/\.png//' >"$scrat
 right=$(tr ' ' '\n' <"$scratch/lanes.txt" | sed '/^$/d' | paste - "$scratch/digits.txt" | awk '$1 == $2' | wc -l)
 [ "$right" = 63 ] || fail "lanes.c reads $right of 64 images right, not 63"
 
+# the others, as strictly as the library itself is compiled
+digits=$root/examples/digits
+for example in "$root"/examples/*.c; do
+    name=$(basename "$example" .c)
+    cc -std=c17 -Wall -Wextra -Wconversion -Wshadow -Wvla -Werror -pthread "$example" -o "$scratch/$name" \
+        $(pkg-config --cflags --libs braid)
+    [ "$(wc -l <"$example")" -lt 80 ] || fail "$name.c has 80 lines or more"
+done
+example() { # NAME ARGUMENT ...: what it prints
+    XDG_CACHE_HOME=$scratch/cache LD_LIBRARY_PATH=$libdir "$scratch/$@" 2>&1 || echo "exit code $?"
+}
+expect() { # PATTERN WHAT...
+    pattern=$1; shift
+    said=$(example "$@")
+    echo "$said" | grep -q "$pattern" || fail "$*: no '$pattern' in: $said"
+}
+expect '^input   image: float32 \[1,1,8,8\]$' io "$digits/digits.onnx"
+expect '^output  logits: float32 \[1,10\]$' io "$digits/digits.onnx"
+expect '^exit code 1$' io "$digits/64.gray"
+expect '^64 of 64 served$' service "$digits/digits.onnx" "$digits/64.gray"
+expect '^7 steps in 7 waves' look "$digits/digits.onnx"
+expect '^from the CPU reference at most [0-9.]*e-' look "$digits/digits.onnx"
+expect '^measured: barrier' devices
+expect '^known: barrier' devices
+expect "^NO_DEVICE (no device): " devices nothing
+expect '^exit code 1$' devices nothing
+
 mkdir "$scratch/user"
 cat >"$scratch/user/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)
