@@ -6,6 +6,7 @@
  *   by critical path      wave by wave, for the least number of waves and some more: steps that can wait no longer set
  *                         the wave's length; ready steps that fit beside them go along, longer ones wait for a longer
  *                         wave
+ *   by progress           wave by wave, each as long as gets the graph on furthest for its time (progress.c)
  *   polished              these after moves of single steps within their slack: to where they merge, fill a wave, or
  *                         shorten the lives of tensors (polish.c)
  *   narrow                the best of these, with short windows of few steps scheduled exactly (narrow.c)
@@ -18,7 +19,9 @@
 enum {
     RELAXED = 4,    /* candidates with as many waves as the longest chain and more */
     LEAN_TRIES = 4, /* limits below the budget */
+    PATIENCES = 3
 };
+static const double patiences[PATIENCES] = {1.5, 5, 12}; /* barriers */
 
 /* ------------------------------------------------------------------------------------------------ the graph */
 
@@ -104,24 +107,30 @@ typedef struct lister {
     int32_t *waiting;        /* of each node: how many it still waits for */
     int32_t *due, *next_due; /* by wave: steps that can wait no longer, as lists */
     int32_t *done, n_done;   /* of the wave being made */
-    int32_t *joins;          /* a stack */
+    int32_t *joins, *fresh;  /* room for a stack; for what one step lets go of */
 } lister;
 
-/* What waited for this step alone becomes ready; a join at once lets go of what waits for it. */
-static void push_ready(lister *r, int32_t id) {
-    const links *after = &r->s->after;
-    r->joins[0] = id;
+int32_t schedule_release(const scheduler *s, int32_t id, int32_t *waiting, int32_t *stack, int32_t *out) {
+    const links *after = &s->after;
+    int32_t found = 0;
+    stack[0] = id;
     for (int32_t n = 1; n > 0;) {
-        int32_t from = r->joins[--n];
+        int32_t from = stack[--n];
         for (int32_t k = after->first[from]; k < after->first[from + 1]; k++) {
             int32_t next = after->before[k];
-            if (--r->waiting[next]) continue;
-            if (next < r->s->p->n_steps)
-                heap_push(&r->ready, next);
+            if (--waiting[next]) continue;
+            if (next < s->p->n_steps)
+                out[found++] = next;
             else
-                r->joins[n++] = next;
+                stack[n++] = next;
         }
     }
+    return found;
+}
+
+static void push_ready(lister *r, int32_t id) {
+    int32_t n = schedule_release(r->s, id, r->waiting, r->joins, r->fresh);
+    for (int32_t i = 0; i < n; i++) heap_push(&r->ready, r->fresh[i]);
 }
 
 static void take(lister *r, int32_t id, int32_t wave, double *work) {
@@ -163,8 +172,9 @@ static braid_status by_critical_path(const scheduler *s, int32_t n_waves, schedu
                 .next_due = arena_array(memory, n, sizeof(int32_t)),
                 .done = arena_array(memory, n, sizeof(int32_t)),
                 .joins = arena_array(memory, n, sizeof(int32_t)),
+                .fresh = arena_array(memory, n, sizeof(int32_t)),
                 .due = arena_array(memory, (size_t)n_waves + 1, sizeof(int32_t))};
-    bool ok = r.ready.at && r.waiting && r.next_due && r.done && r.joins && r.due;
+    bool ok = r.ready.at && r.waiting && r.next_due && r.done && r.joins && r.fresh && r.due;
     out->n_waves = n_waves;
     for (int32_t w = 0; ok && w < n_waves; w++) r.due[w] = -1;
     for (int32_t i = 0; ok && i < s->p->n_steps; i++) {
@@ -233,6 +243,15 @@ static braid_status polished(const scheduler *s, const schedule *from, bool lean
     return offer(s, &now, limit, best, memory, err);
 }
 
+static braid_status by_progress(const scheduler *s, double patience, uint64_t limit, schedule *best, arena *memory,
+                                braid_error *err) {
+    schedule now;
+    bool made;
+    TRY(schedule_new(s->p, memory, &now, err));
+    TRY(schedule_progress(s, patience, &now, &made, err));
+    return made ? offer(s, &now, limit, best, memory, err) : BRAID_OK;
+}
+
 /* With slack there is a choice. Memory may grow by half where time is gained that is worth it. */
 static braid_status choose(const scheduler *s, const schedule *soon, uint64_t budget, schedule *best, arena *memory,
                            braid_error *err) {
@@ -247,9 +266,12 @@ static braid_status choose(const scheduler *s, const schedule *soon, uint64_t bu
         TRY(offer(s, &listed, limit, best, memory, err));
     }
     schedule listed = *best;
+    for (int i = 0; i < PATIENCES; i++) TRY(by_progress(s, patiences[i] * s->costs->barrier, limit, best, memory, err));
+    schedule moved = *best;
     TRY(polished(s, soon, false, limit, best, memory, err));
     TRY(polished(s, soon, true, limit, best, memory, err));
     if (listed.wave != soon->wave) TRY(polished(s, &listed, false, limit, best, memory, err));
+    if (moved.wave != listed.wave) TRY(polished(s, &moved, false, limit, best, memory, err));
     schedule now;
     TRY(schedule_copy(s, best, memory, &now, err));
     TRY(schedule_narrow(s, &now, err));

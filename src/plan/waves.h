@@ -49,6 +49,11 @@ braid_status schedule_rate(const plan *, const costs *, schedule *, braid_error 
 /* schedule.c: the best schedule with at most `budget` bytes of the arena alive at once, or the one with the fewest. */
 braid_status schedule_make(const plan *, const links *, const costs *, uint64_t budget, arena *memory, schedule *out,
                            braid_error *err);
+/* What waits for this step alone, and for joins that wait for it alone, is ready: returns how many steps, written to out.
+   waiting: of each node, for how many it still does; stack: room for all nodes. */
+int32_t schedule_release(const scheduler *, int32_t id, int32_t *waiting, int32_t *stack, int32_t *out);
+/* progress.c. *made: false where the graph is too wide and long for it. */
+braid_status schedule_progress(const scheduler *, double patience, schedule *, bool *made, braid_error *err);
 /* polish.c. lean: no tensor may live longer for it. */
 braid_status schedule_polish(const scheduler *, schedule *, bool lean, braid_error *err);
 /* narrow.c; now->time is known. Leaves no gap between waves where there was none. */
