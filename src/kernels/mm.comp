@@ -257,17 +257,22 @@ finish_state sums_begin(row_ref row, place p, uint entry, uint split) {
     s.out_m = row.r.n;
     return s;
 }
-void sums_put(finish_state s, elem sum, uint m, uint n) {
-    if (MODE == MODE_SPLIT) partial_ref(s.out_base).v[m * s.out_m + n] = sum;
-    else finish(s, sum, m, n);
+elem sums_value(finish_state s, elem sum, uint m, uint n) {
+    return MODE == MODE_SPLIT ? sum : finish_value(s, sum, m, n);
 }
+void sums_store(finish_state s, elem v, uint m, uint n) {
+    if (MODE == MODE_SPLIT) partial_ref(s.out_base).v[m * s.out_m + n] = v;
+    else elem_store(s.out_base, m * s.out_m + n * s.out_n, v);
+}
+elem staged_at(uint row, uint column) { return tiles[(row * BN + column) / 4u][column % 4u]; }
 
 // Writes the sums through shared memory, up to four rows of every invocation a turn, so that neighbours write neighbouring
 // columns whatever n is: whole lines. Of a product that is folded along n an invocation keeps to one column and looks
 // up its problem once; folded along m, 8 invocations keep to a row, a sector of memory, so that the look-ups of rows
-// run side by side. (m, n): the invocation's corner in the tile.
+// run side by side. Four results of an invocation are made before the first is stored: a compiler moves no load over a
+// store. (m, n): the invocation's corner in the tile.
 void finish_staged(row_ref row, place p, uint entry, uint split, uint m, uint n, uint m0, uint n0) {
-    const uint across = 8u;
+    const uint across = 8u, down = THREADS / BN;
     uint id = gl_LocalInvocationIndex, column = id % BN, at = n0 + column, n_count = row.r.n, m_count = row.r.m;
     bool exists = at < n_count;
     if (FOLD == FOLD_N) {
@@ -291,13 +296,24 @@ void finish_staged(row_ref row, place p, uint entry, uint split, uint m, uint n,
                 if (mi >= m_count) continue;
                 folded f = fold_find(row, p, entry, mi);
                 s = sums_begin(row, f.p, f.entry, split);
-                [[dont_unroll]] for (uint c = id % across; c < BN; c += across)
-                    if (n0 + c < n_count) sums_put(s, tiles[(r * BN + c) / 4u][c % 4u], f.at, n0 + c);
+                [[dont_unroll]] for (uint c = id % across; c < BN; c += 4u * across) {
+                    elem v[4];
+                    [[unroll]] for (uint u = 0u; u < 4u; u++)
+                        v[u] = sums_value(s, staged_at(r, c + u * across), f.at, min(n0 + c + u * across, n_count - 1u));
+                    [[unroll]] for (uint u = 0u; u < 4u; u++)
+                        if (n0 + c + u * across < n_count) sums_store(s, v[u], f.at, n0 + c + u * across);
+                }
             }
         } else if (exists) {
-            [[dont_unroll]] for (uint r = id / BN; r < STAGED_ROWS; r += THREADS / BN) {
-                uint mi = m0 + turn_row(turn, r);
-                if (mi < m_count) sums_put(s, tiles[(r * BN + column) / 4u][column % 4u], mi, at);
+            [[dont_unroll]] for (uint r = id / BN; r < STAGED_ROWS; r += 4u * down) {
+                elem v[4];
+                uint mi[4];
+                [[unroll]] for (uint u = 0u; u < 4u; u++) {
+                    mi[u] = m0 + turn_row(turn, r + u * down);
+                    v[u] = sums_value(s, staged_at(r + u * down, column), min(mi[u], m_count - 1u), at);
+                }
+                [[unroll]] for (uint u = 0u; u < 4u; u++)
+                    if (mi[u] < m_count) sums_store(s, v[u], mi[u], at);
             }
         }
     }
@@ -374,7 +390,7 @@ void main() {
         [[unroll]] for (uint i = 0u; i < TM; i++)
             [[unroll]] for (uint j = 0u; j < TN; j++) {
                 uint mi = m + i % 4u + i / 4u * 16u, nj = n + j % 4u + j / 4u * 32u;
-                if (mi < row.r.m && nj < row.r.n) sums_put(s, sums[i * TN + j], mi, nj);
+                if (mi < row.r.m && nj < row.r.n) sums_store(s, sums[i * TN + j], mi, nj);
             }
         return;
     }

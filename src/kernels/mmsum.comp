@@ -35,8 +35,12 @@ void main() {
                 if (j + u < splits) sums[i] += parts[u * TN + i];
     }
     finish_state s = finish_begin(row, p, entry);
+    [[unroll]] for (uint i = 0u; i < TN; i++) { // all values before the first is stored: their loads run side by side
+        uint at = min(first + i * group, count - 1u);
+        sums[i] = finish_value(s, sums[i], at / row.r.n, at % row.r.n);
+    }
     [[unroll]] for (uint i = 0u; i < TN; i++) {
         uint at = first + i * group;
-        if (at < count) finish(s, sums[i], at / row.r.n, at % row.r.n);
+        if (at < count) elem_store(s.out_base, at / row.r.n * s.out_m + at % row.r.n * s.out_n, sums[i]);
     }
 }
