@@ -196,7 +196,7 @@ static braid_status measure_row(const cli_options *o, bench_work *w, bench_batch
 static braid_status measure_rows(const cli_options *o, bench_work *w, bench_batch *batch, bench_report *r,
                                  braid_error *err) {
     for (size_t i = 0; i < r->count; i++) {
-        if (r->count > 1) cli_progress(o, "%u lanes", r->rows[i].lanes);
+        if (r->count > 1) cli_progress(o, "measuring %u lane%s", r->rows[i].lanes, text_s(r->rows[i].lanes));
         braid_status status = measure_row(o, w, batch, &r->rows[i], err);
         bool too_many = status == BRAID_DEVICE_MEMORY || status == BRAID_HOST_MEMORY || status == BRAID_LIMIT;
         if (r->count > 1 && too_many)

@@ -60,7 +60,7 @@ static braid_status measure_ways(const cli_options *o, engine *e, bench_work *w,
     size_t n_first = 0;
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < WAYS && status == BRAID_OK; i++) {
-        cli_progress(o, "%s", ways[i].name);
+        cli_progress(o, "measuring: %s", ways[i].name);
         plan->schedule = ways[i].schedule;
         plan->no_reroll = ways[i].no_reroll;
         status = measure_way(o, e, w, plan, a, i, err);

@@ -159,6 +159,7 @@ int text_character(const unsigned char *s); /* bytes of the UTF-8 character at s
    As long as `from`, and may be the same. */
 char *text_line(char *to, const char *from);
 char *text_clean(const char *from); /* the same, to be freed; NULL: no memory */
+const char *text_s(size_t n);       /* what a word gets behind a number: "" for 1, else "s" */
 
 /* ---- value.c: element i as a number. */
 double value_get(const braid_tensor *, int64_t i);      /* every type but string; complex: the real part */

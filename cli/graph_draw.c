@@ -90,11 +90,13 @@ static void draw_title(canvas *c) {
     time_text(c->sum, time, sizeof time);
     svg_text(c->out, margin, c->y += 20, c->page, false, &(svg_style){.size = 20, .bold = true},
              slash ? slash + 1 : p->model);
-    int n = hosts < p->count || !hosts ? snprintf(line, sizeof line, "%zu steps in %zu dispatches, %zu waves",
-                                                  p->steps - hosts, p->count - hosts, c->waves)
+    int n = hosts < p->count || !hosts ? snprintf(line, sizeof line, "%zu step%s in %zu dispatch%s, %zu wave%s",
+                                                  p->steps - hosts, text_s(p->steps - hosts), p->count - hosts,
+                                                  p->count - hosts == 1 ? "" : "es", c->waves, text_s(c->waves))
                                        : 0;
     if (phases > 1) n += snprintf(line + n, sizeof line - (size_t)n, ", %zu phases", phases);
-    if (hosts) n += snprintf(line + n, sizeof line - (size_t)n, "%s%zu host steps", n ? ", " : "", hosts);
+    if (hosts) n += snprintf(line + n, sizeof line - (size_t)n, "%s%zu host step%s", n ? ", " : "", hosts,
+                               text_s(hosts));
     if (p->lanes > 1) n += snprintf(line + n, sizeof line - (size_t)n, "; %u lanes", p->lanes);
     snprintf(line + n, sizeof line - (size_t)n, "; %s %s", time,
              p->measured ? "in all, each dispatch measured alone" : "by estimate");
@@ -160,8 +162,8 @@ static size_t pick(const graph_box *boxes, size_t count, const graph_box **out) 
 
 static void box_tip(const graph_box *b, const char *time, char *out, size_t capacity) {
     const braid_plan_step *s = b->steps;
-    size_t n = (size_t)snprintf(out, capacity, "%.80s, kernel %.40s, %s\nwave %u, dispatch %u, %zu rows", s->op,
-                                s->kernel, time, s->wave, s->dispatch, b->rows);
+    size_t n = (size_t)snprintf(out, capacity, "%.80s, kernel %.40s, %s\nwave %u, dispatch %u, %zu row%s", s->op,
+                                s->kernel, time, s->wave, s->dispatch, b->rows, text_s(b->rows));
     if (s->once) n += (size_t)snprintf(out + n, capacity - n, ", once for all lanes");
     for (size_t i = 0; i < b->rows && i < TIPS && n + 100 < capacity; i++) {
         n += (size_t)snprintf(out + n, capacity - n, "\n%.70s", b->steps[i].node);

@@ -16,9 +16,9 @@ static void print_table(const braid_step_time *steps, size_t count, uint32_t lan
                sum ? 100.0 * (double)s->time_ns / (double)sum : 0, s->kernel, s->op, (double)s->flops / ns,
                (double)s->bytes / ns, s->node);
     }
-    printf("%zu steps, %u lane%s, %.3f ms in steps, %.3f ms on the device: upload %.3f ms, download %.3f ms\n", count,
-           lanes, lanes > 1 ? "s" : "", (double)sum / 1e6, (double)run->device_ns / 1e6, (double)run->upload_ns / 1e6,
-           (double)run->download_ns / 1e6);
+    printf("%zu step%s, %u lane%s, %.3f ms in steps, %.3f ms on the device: upload %.3f ms, download %.3f ms\n", count,
+           text_s(count), lanes, text_s(lanes), (double)sum / 1e6, (double)run->device_ns / 1e6,
+           (double)run->upload_ns / 1e6, (double)run->download_ns / 1e6);
 }
 
 /* One row per kernel, the slowest first. */
@@ -50,9 +50,9 @@ static void print_shares(const braid_step_time *steps, size_t count) {
     if (list) qsort(list, n, sizeof *list, by_time);
     for (size_t k = 0; k < n; k++) {
         double ns = list[k].time_ns ? (double)list[k].time_ns : 1;
-        printf("%6.1f %%  %-22s %5zu steps %9.1f GFLOP/s %8.1f GB/s\n",
+        printf("%6.1f %%  %-22s %5zu step%-1s %9.1f GFLOP/s %8.1f GB/s\n",
                sum ? 100.0 * (double)list[k].time_ns / (double)sum : 0, list[k].kernel, list[k].steps,
-               (double)list[k].flops / ns, (double)list[k].bytes / ns);
+               text_s(list[k].steps), (double)list[k].flops / ns, (double)list[k].bytes / ns);
     }
     free(list);
 }

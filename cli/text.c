@@ -32,3 +32,5 @@ char *text_clean(const char *from) {
     if (to) text_line(to, from);
     return to;
 }
+
+const char *text_s(size_t n) { return n == 1 ? "" : "s"; }

@@ -34,7 +34,8 @@ static double distance(const tensor *a, const tensor *b) {
     return difference == 0 ? 0 : magnitude > 0 ? difference / magnitude : difference;
 }
 
-static void report_value(comparison *c, const graph *g, const node *n, int32_t v, const tensor *found, const tensor *cpu) {
+static void report_value(comparison *c, const graph *g, const node *n, int32_t v, const tensor *found,
+                         const tensor *cpu) {
     char title[256];
     if (found->type.type == BRAID_STRING || !tensor_type_equal(&found->type, &cpu->type)) return;
     double d = distance(found, cpu);
@@ -84,7 +85,8 @@ static braid_status compare_run(comparison *c, const braid_tensor *in, size_t n_
     place *outputs = arena_array(c->memory, (size_t)st->g->n_outputs + 1, sizeof *outputs);
     if (!outputs) return error_memory(c->err);
     TRY(stage_run(s, st, inputs, outputs, c->memory, c->err));
-    if (st->rest) text_add(&c->report, "(%d nodes whose shapes depend on data are not compared)\n", st->rest->n_nodes);
+    if (st->rest) text_add(&c->report, "(%d node%s whose shapes depend on data: not compared)\n", st->rest->n_nodes,
+                         st->rest->n_nodes == 1 ? "" : "s");
     return st->rest ? BRAID_OK : reference(c, st, inputs, outputs);
 }
 

@@ -5,12 +5,23 @@
 
 #include <stdio.h>
 
+/* "1 step", "2 steps". */
+static void add_count(text *t, uint64_t n, const char *one, const char *many) {
+    text_add(t, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
+}
+
 static void describe_device_segment(const segment *seg, text *t) {
     const plan *p = seg->p;
-    text_add(t, "  device: %d nodes, %d steps in %d dispatches, %d waves, %d barriers\n", seg->g->n_nodes, p->n_steps,
-             p->n_dispatches, p->n_waves, p->n_waves ? p->n_waves - 1 : 0);
-    text_add(t, "  memory: arena %llu bytes%s in %d blocks (lower bound %llu), constants %llu, rows %llu\n",
-             (unsigned long long)p->arena_bytes, seg->bucket > 1 ? " a lane" : "", p->n_blocks, (unsigned long long)p->arena_bound,
+    text_add(t, "  device: ");
+    add_count(t, (uint64_t)seg->g->n_nodes, "node, ", "nodes, ");
+    add_count(t, (uint64_t)p->n_steps, "step in ", "steps in ");
+    add_count(t, (uint64_t)p->n_dispatches, "dispatch, ", "dispatches, ");
+    add_count(t, (uint64_t)p->n_waves, "wave, ", "waves, ");
+    add_count(t, (uint64_t)(p->n_waves ? p->n_waves - 1 : 0), "barrier\n", "barriers\n");
+    text_add(t, "  memory: arena %llu bytes%s in ", (unsigned long long)p->arena_bytes,
+             seg->bucket > 1 ? " a lane" : "");
+    add_count(t, (uint64_t)p->n_blocks, "block", "blocks");
+    text_add(t, " (lower bound %llu), constants %llu, rows %llu\n", (unsigned long long)p->arena_bound,
              (unsigned long long)p->const_bytes, (unsigned long long)p->rows_bytes);
 }
 
@@ -30,8 +41,11 @@ static void describe_steps(const segment *seg, text *t) {
         const node *n = seg->g->nodes[s->node];
         char copies[32] = "";
         if (d->copies > 1) snprintf(copies, sizeof copies, " x %u copies", d->copies);
-        text_add_shown(t, "    wave %d: %s, %d rows%s, %llu tiles: %s%s '%s'%s", d->wave, s->kernel, d->n_steps, copies,
-                       (unsigned long long)d->tiles, n->type, n->epilogue ? " (fused)" : "", n->name,
+        text_add(t, "    wave %d: %s, ", d->wave, s->kernel);
+        add_count(t, (uint64_t)d->n_steps, "row", "rows");
+        text_add(t, "%s, ", copies);
+        add_count(t, d->tiles, "tile", "tiles");
+        text_add_shown(t, ": %s%s '%s'%s", n->type, n->epilogue ? " (fused)" : "", n->name,
                        d->n_steps > 1 ? " ..." : "");
         describe_lanes(seg, s, t);
         text_add(t, "\n");
@@ -43,11 +57,14 @@ static void describe_packs(const stage *st, text *t) {
     for (int32_t i = 0; i < st->g->n_nodes; i++) rolled += node_copies(st->g->nodes[i]) > 1;
     for (int32_t i = 0; i < st->packs.n_bundles; i++) {
         const reroll_bundle *b = &st->packs.bundles[i];
-        text_add_shown(t, "  re-rolled: %d copies of %d nodes, from %s on; operands shared %d, stacked %d, gathered %d",
-                       b->copies, b->nodes, b->first, b->shared, b->stacked, b->gathered);
+        text_add(t, "  re-rolled: %d copies of ", b->copies);
+        add_count(t, (uint64_t)b->nodes, "node", "nodes");
+        text_add_shown(t, ", from %s on; operands shared %d, stacked %d, gathered %d", b->first, b->shared,
+                       b->stacked, b->gathered);
         text_add(t, "\n");
     }
-    if (st->packs.n_bundles) text_add(t, "  %d nodes of several copies after fusion\n", rolled);
+    if (st->packs.n_bundles)
+        text_add(t, "  %d node%s of several copies after fusion\n", rolled, rolled == 1 ? "" : "s");
     for (int32_t i = 0; i < st->packs.n_notes; i++) {
         text_add_shown(t, "  left apart: %s", st->packs.notes[i]);
         text_add(t, "\n");
@@ -104,15 +121,21 @@ static void describe_stage(const stage *st, int depth, text *t) {
             char title[256];
             bool settled = n->n_out > 0 && n->out[0] >= 0 && tensor_type_static(&st->g->values[n->out[0]]->type);
             text_add_shown(t, "  host: %s: %s", node_title(n, title),
-                           settled ? "no kernel for these types on this device" : "the shape of its result depends on data");
+                           settled ? "no kernel for these types on this device"
+                                   : "the shape of its result depends on data");
             if (st->bucket > 1)
-                text_add(t, ": %s", host_varies(st, n) ? "lane by lane" : "once, nothing that differs between lanes reaches it");
+                text_add(t, ": %s", host_varies(st, n) ? "lane by lane"
+                                                       : "once, nothing that differs between lanes reaches it");
             text_add(t, "\n");
         }
     }
     if (st->rest_stages.first && st->bucket > 1 && st->rest_stages.first->bucket == 1)
         text_add(t, "then lane by lane: shapes depend on data\n");
-    if (st->rest && !st->rest_stages.first) text_add(t, "then %d nodes, planned when their shapes are known\n", st->rest->n_nodes);
+    if (st->rest && !st->rest_stages.first) {
+        text_add(t, "then ");
+        add_count(t, (uint64_t)st->rest->n_nodes, "node, planned when its shape is known\n",
+                  "nodes, planned when their shapes are known\n");
+    }
     if (st->rest_stages.first) describe_stage(st->rest_stages.first, depth + 1, t);
 }
 
