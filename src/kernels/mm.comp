@@ -56,15 +56,29 @@ struct pixel {
     int d, h, w; // first input position it sees
     int in_d, in_h, in_w;
     int dilation_d, dilation_h, dilation_w;
+    int at; // of that position in a channel; outside it may be negative
 };
 
-elem image_load(source s, pixel x, uint k) {
+// Of every k of this step and of the next, where B is an image: how far its element is from an invocation's first (offset,
+// and positions along d, h and w). A few invocations work out what all would have to.
+shared ivec4 taps[LOAD_B == 4u ? 2u * BK : 1u];
+uint taps_of(uint k0) { return k0 / BK % 2u * BK; }
+
+void put_taps(source s, pixel x, uint k0, uint k_end) {
+    uint id = gl_LocalInvocationIndex, k = k0 + id;
+    if (LOAD_B != 4u || id >= BK) return;
     uint kw = k % KERNEL_W, rest = k / KERNEL_W, kh = rest % KERNEL_H;
     rest /= KERNEL_H;
     uint kd = rest % KERNEL_D, c = rest / KERNEL_D;
-    int d = x.d + int(kd) * x.dilation_d, h = x.h + int(kh) * x.dilation_h, w = x.w + int(kw) * x.dilation_w;
+    int d = int(kd) * x.dilation_d, h = int(kh) * x.dilation_h, w = int(kw) * x.dilation_w;
+    int offset = int(c * s.k_stride) + (d * x.in_h + h) * x.in_w + w;
+    taps[taps_of(k0) + id] = ivec4(offset, d, k < k_end ? h : 1 << 30, w);
+}
+
+elem image_load(source s, pixel x, ivec4 tap) {
+    int d = x.d + tap.y, h = x.h + tap.z, w = x.w + tap.w;
     if (uint(d) >= uint(x.in_d) || uint(h) >= uint(x.in_h) || uint(w) >= uint(x.in_w)) return elem(0);
-    return elem_load(s.base, c * s.k_stride + uint((d * x.in_h + h) * x.in_w + w));
+    return elem_load(s.base, uint(x.at + tap.x));
 }
 
 // Fetches unit number u of the tile whose corner is (row0, k0); outside of the matrix 0.
@@ -84,7 +98,7 @@ elem4 fetch(const uint load, const uint width, source s, pixel x, uint u, uint r
         uint r = row0 + u % width, k = k0 + u / width * 4u;
         [[unroll]] for (uint i = 0u; i < 4u; i++) {
             if (load == 4u) {
-                if (k + i < k_end) v[i] = image_load(s, x, k + i);
+                v[i] = image_load(s, x, taps[taps_of(k0) + u / width * 4u + i]);
             } else if (r < s.rows && k + i < k_end) v[i] = elem_load(s.base, r * s.row_stride + (k + i) * s.k_stride);
         }
     }
@@ -198,6 +212,7 @@ pixel pixel_at(row_ref row, uint n, bool exists) {
     x.dilation_d = int(row.r.dilation[0]);
     x.dilation_h = int(row.r.dilation[1]);
     x.dilation_w = int(row.r.dilation[2]);
+    x.at = (x.d * x.in_h + x.h) * x.in_w + x.w;
     return x;
 }
 
@@ -335,7 +350,7 @@ void main() {
     uint m0 = tile_m * BM, n0 = tile_n * BN;
     source a = source(operand_base(row, p, entry, true), row.r.m, row.r.a_m, row.r.a_k);
     source b = source(operand_base(row, p, entry, false), row.r.n, row.r.b_n, row.r.b_k);
-    pixel x = pixel(0, 0, 0, 0, 0, 0, 0, 0, 0);
+    pixel x = pixel(0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     if (LOAD_B == 4u && FOLD != FOLD_N) x = pixel_at(row, n0 + id % BN, n0 + id % BN < row.r.n);
     if (FOLD == FOLD_N) fold_source(row, p, entry, LOAD_B, BN, n0, b, x);
     if (FOLD == FOLD_M) fold_source(row, p, entry, LOAD_A, BM, m0, a, x);
@@ -355,6 +370,8 @@ void main() {
         if (MODE == MODE_CHUNKED) totals[i] = elem(0);
     }
     uint stage = 0u, left = chunk;
+    put_taps(b, x, k_begin, k_end);
+    if (LOAD_B == 4u) barrier();
     if (FETCH_ONCE) {
         [[dont_unroll]] for (uint k0 = k_begin;; k0 += BK) {
             if (k0 < k_end) fetch_tiles(a, b, x, m0, n0, k0, k_end);
@@ -362,6 +379,7 @@ void main() {
             if (k0 >= k_end) break;
             if (STAGES == 1u && k0 != k_begin) barrier();
             put_tiles(stage);
+            put_taps(b, x, k0 + BK, k_end);
             barrier();
         }
     } else {
@@ -369,6 +387,7 @@ void main() {
         for (uint k0 = k_begin; k0 < k_end; k0 += BK) {
             if (STAGES == 1u && k0 != k_begin) barrier();
             put_tiles(stage);
+            put_taps(b, x, k0 + BK, k_end);
             barrier();
             if (k0 + BK < k_end) fetch_tiles(a, b, x, m0, n0, k0 + BK, k_end);
             add_step(stage, m, n, chunk, left);

@@ -49,7 +49,7 @@ mm_cut mm_tile(size_t i) {
 
 bool mm_fits(const device_traits *device, const mm_cut *c, braid_type type) {
     bool real = type_is_float(type) && type != BRAID_FLOAT64;
-    uint32_t vectors = c->bk * (c->bm / 4 + 1 + c->bn / 4 + 1); /* of a stage */
+    uint32_t vectors = c->bk * (c->bm / 4 + 1 + c->bn / 4 + 2); /* of a stage, taps included */
     if (!real && c->tm > 2) return false;                       /* 64-bit sums take twice the registers */
     return c->group <= device->max_invocations && vectors * 32 <= device->shared_bytes; /* 2 stages of 16, 1 of 32 */
 }
