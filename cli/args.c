@@ -55,9 +55,10 @@ static const row rows[] = {
     {"rtol", 0, "X", RUN | CHECK, NUMBER, AT(rtol), "relative tolerance (default 1e-3)"},
     {"atol", 0, "X", CHECK, NUMBER, AT(atol), "absolute tolerance (default 1e-5)"},
     {"lanes", 'n', "N", RUN, TEXT, AT(lanes),
-     "N inferences in one run. An input of the model's shape is shared by all lanes; one more axis\n"
-     "in front, or N where the model's first dimension is 1, or giving it N times, makes lanes;\n"
-     "random values differ in each. Default: what the inputs have. Outputs get a first axis N"},
+     "N inferences in one run. An input of the model's shape is shared by all lanes; one more\n"
+     "axis in front, or N where the model's first dimension is 1, or giving it N times, makes\n"
+     "lanes; random values differ in each. Default: what the inputs have. Outputs get one more\n"
+     "axis, N, in front"},
     {"shared", 0, "NAME", RUN | INFO, LIST, AT(shared), "this input is the same for all lanes"},
     {"lane", 0, "NAME", RUN, LIST, AT(lane_inputs), "this input's first axis is that of the lanes"},
     {"lanes", 'n', "N,...", BENCH, TEXT, AT(lanes),
@@ -78,8 +79,8 @@ static const row rows[] = {
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
     {"trace", 0, "FILE", PROFILE, TEXT, AT(trace), "write a Chrome trace"},
     {"pipelines", 0, NULL, PROFILE, FLAG, AT(pipelines),
-     "instead of the steps, every pipeline that was made: how long that took and, where the driver\n"
-     "tells, its registers, spills and bytes of code"},
+     "instead of the steps, every pipeline that was made: how long that took and, where the\n"
+     "driver tells, its registers, spills and bytes of code"},
     {"memory", 0, NULL, INFO, FLAG, AT(memory),
      "what the plan could do with less memory: waves and estimated time for each budget"},
     {"graph", 0, NULL, INFO, FLAG, AT(graph), "print the graph in braid's text form"},
@@ -87,8 +88,8 @@ static const row rows[] = {
     {"dim", 0, "SYMBOL=V", PLANS, LIST, AT(dims), "value of a symbolic dimension"},
     {"shape", 0, "NAME=DIMS", PLANS, LIST, AT(shapes), "shape of an input, e.g. x=1,3,224,224"},
     {"probe", 0, NULL, DEVICES, FLAG, AT(probe),
-     "measure what barriers, dispatches, copies and arithmetic take, once; kept in the cache folder,\n"
-     "where later commands find it and plan by it"},
+     "measure what barriers, dispatches, copies and arithmetic take, once; kept in the cache\n"
+     "folder, where later commands find it and plan by it"},
     {"again", 0, NULL, DEVICES, FLAG, AT(again), "measure even if there are figures"},
     {"device", 'd', "D", PLANS, TEXT, AT(device),
      "index, UUID or part of the name; host: the CPU reference, without Vulkan.\n"

@@ -184,6 +184,8 @@ braid_status tensor_pb_load(const char *path, braid_tensor *out, braid_error *er
 braid_status image_load(const char *path, const cli_options *, braid_tensor *out, braid_error *err);
 
 /* ---- input.c */
+/* "'x', 'y'": the names of the model's inputs, of the first few and how many more; "" for none. */
+void inputs_names(const braid_model *, char *out, size_t capacity);
 /* How often --input gives an input: one given several times has a value for each lane. */
 braid_status inputs_rounds(const braid_model *, const cli_options *, size_t *rounds, braid_error *err);
 size_t input_times(const braid_model *, const cli_options *, size_t index);

@@ -253,12 +253,25 @@ static bool belongs_somewhere(const braid_model *model, const char *item) {
     return false;
 }
 
+void inputs_names(const braid_model *model, char *out, size_t capacity) {
+    enum { SHOWN = 4 };
+    size_t count = braid_model_input_count(model), n = 0;
+    *out = 0;
+    for (size_t i = 0; i < count && i < SHOWN && n < capacity; i++)
+        n += (size_t)snprintf(out + n, capacity - n, "%s'%.60s'", i ? ", " : "", braid_model_input(model, i)->name);
+    if (count > SHOWN && n < capacity) snprintf(out + n, capacity - n, " and %zu more", count - SHOWN);
+}
+
 braid_status inputs_rounds(const braid_model *model, const cli_options *o, size_t *rounds, braid_error *err) {
     size_t times;
     *rounds = 1;
-    for (size_t i = 0; i < o->inputs.count; i++)
-        if (!belongs_somewhere(model, o->inputs.items[i]))
-            return cli_error(err, BRAID_ARGUMENT, "--input: the model has no input for '%s'", o->inputs.items[i]);
+    for (size_t i = 0; i < o->inputs.count; i++) {
+        char names[300];
+        if (belongs_somewhere(model, o->inputs.items[i])) continue;
+        inputs_names(model, names, sizeof names);
+        return cli_error(err, BRAID_ARGUMENT, "--input: the model has no input for '%.100s', it has %s",
+                         o->inputs.items[i], *names ? names : "none");
+    }
     for (size_t i = 0; i < braid_model_input_count(model); i++) {
         const char *name = braid_model_input(model, i)->name;
         given_value(o, model, name, 0, &times);

@@ -63,9 +63,13 @@ static bool listed(const cli_list *list, const char *name) {
 braid_status lanes_check_names(const braid_model *model, const cli_list *list, const char *option, braid_error *err) {
     for (size_t i = 0; i < list->count; i++) {
         bool found = false;
+        char names[300];
         for (size_t k = 0; k < braid_model_input_count(model); k++)
             found |= !strcmp(braid_model_input(model, k)->name, list->items[i]);
-        if (!found) return cli_error(err, BRAID_ARGUMENT, "%s: the model has no input '%s'", option, list->items[i]);
+        if (found) continue;
+        inputs_names(model, names, sizeof names);
+        return cli_error(err, BRAID_ARGUMENT, "%s: the model has no input '%.100s', it has %s", option, list->items[i],
+                         *names ? names : "none");
     }
     return BRAID_OK;
 }

@@ -31,7 +31,7 @@ static const cli_command commands[] = {
      "  braid bench resnet50.onnx --warmup 5 --runs 100\n"
      "  braid bench yolo.onnx --dim batch=1 --seconds 3 --json\n"
      "  braid bench digits.onnx -n 1,2,4,...,256    (what do N inferences at once cost?)\n"
-     "  braid bench clones.onnx --ablate      (what do waves, merging and re-rolling save?)\n"
+     "  braid bench clones.onnx --ablate    (what do waves, merging and re-rolling save?)\n"
      "  braid bench resnet50.onnx -n 64 --against resnet50_batch.onnx\n",
      cmd_bench, BENCH, 1, 1},
     {"profile", "MODEL", "measure every step of a run",

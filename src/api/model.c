@@ -68,7 +68,9 @@ braid_status braid_model_load(const char *path, const braid_model_options *optio
     TRY(file_open(path, &source, err));
     braid_status s = load(source, path, options, out, err);
     const char *slash = strrchr(path, '/');
-    return s == BRAID_OK ? s : error_within(err, s, "%.200s", slash ? slash + 1 : path);
+    if (s == BRAID_OK) return s;
+    return error_within(err, s, "%.200s%s", slash ? slash + 1 : path,
+                        s == BRAID_FORMAT ? " is no valid ONNX file" : "");
 }
 
 braid_status braid_model_load_memory(const void *bytes, size_t size, const braid_model_options *options,
