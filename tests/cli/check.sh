@@ -13,3 +13,10 @@ braid check "$case/model.onnx" nosuch --device host
 braid check "$ROOT/tests/cases/invalid-cycle/model.onnx" --device host
 braid check "$ROOT/tests/cli/models/unknown.onnx" --device host
 braid check "$ROOT/tests/cli/models/unknown.onnx" data --device host
+# what is no model
+printf 'This is no model.\n' >readme.onnx
+: >empty.onnx
+head -c 1000 "$ROOT/examples/digits/digits.onnx" >cut.onnx
+for file in readme empty cut; do
+    braid check $file.onnx
+done
