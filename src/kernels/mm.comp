@@ -185,18 +185,16 @@ void add_tile(uint stage, uint m, uint n) {
 
 elem totals[TM * TN]; // of all chunks, CHUNKED
 
-// Adds one staged step, and the chunk that ends with it. left: of the chunk.
-void add_step(inout uint stage, uint m, uint n, uint chunk, inout uint left) {
+void add_step(inout uint stage, uint m, uint n) {
     add_tile(stage, m, n);
     if (STAGES == 2u) stage ^= 1u;
-    if (MODE != MODE_CHUNKED) return;
-    left -= BK;
-    if (left != 0u) return;
+}
+
+void add_chunk() {
     [[unroll]] for (uint i = 0u; i < TM * TN; i++) {
         totals[i] += sums[i];
         sums[i] = elem(0);
     }
-    left = chunk;
 }
 
 pixel pixel_at(row_ref row, uint n, bool exists) {
@@ -369,13 +367,21 @@ void main() {
         sums[i] = elem(0);
         if (MODE == MODE_CHUNKED) totals[i] = elem(0);
     }
-    uint stage = 0u, left = chunk;
+    uint stage = 0u;
     put_taps(b, x, k_begin, k_end);
     if (LOAD_B == 4u) barrier();
     if (FETCH_ONCE) {
+        uint left = chunk; // of the chunk
         [[dont_unroll]] for (uint k0 = k_begin;; k0 += BK) {
             if (k0 < k_end) fetch_tiles(a, b, x, m0, n0, k0, k_end);
-            if (k0 != k_begin) add_step(stage, m, n, chunk, left);
+            if (k0 != k_begin) {
+                add_step(stage, m, n);
+                left -= BK;
+                if (MODE == MODE_CHUNKED && (left == 0u || k0 >= k_end)) {
+                    add_chunk();
+                    left = chunk;
+                }
+            }
             if (k0 >= k_end) break;
             if (STAGES == 1u && k0 != k_begin) barrier();
             put_tiles(stage);
@@ -384,17 +390,18 @@ void main() {
         }
     } else {
         if (k_begin < k_end) fetch_tiles(a, b, x, m0, n0, k_begin, k_end);
-        for (uint k0 = k_begin; k0 < k_end; k0 += BK) {
-            if (STAGES == 1u && k0 != k_begin) barrier();
-            put_tiles(stage);
-            put_taps(b, x, k0 + BK, k_end);
-            barrier();
-            if (k0 + BK < k_end) fetch_tiles(a, b, x, m0, n0, k0 + BK, k_end);
-            add_step(stage, m, n, chunk, left);
+        for (uint k0 = k_begin; k0 < k_end;) {
+            uint end = MODE == MODE_CHUNKED ? min(k0 + chunk, k_end) : k_end;
+            for (; k0 < end; k0 += BK) { // no use of totals in this loop: they need no registers
+                if (STAGES == 1u && k0 != k_begin) barrier();
+                put_tiles(stage);
+                put_taps(b, x, k0 + BK, k_end);
+                barrier();
+                if (k0 + BK < k_end) fetch_tiles(a, b, x, m0, n0, k0 + BK, k_end);
+                add_step(stage, m, n);
+            }
+            if (MODE == MODE_CHUNKED) add_chunk();
         }
-    }
-    if (MODE == MODE_CHUNKED && left != chunk) {
-        [[unroll]] for (uint i = 0u; i < TM * TN; i++) totals[i] += sums[i];
     }
 
     // Row i and column j of the invocation: vectors of four lie 4 and 8 vectors apart.
