@@ -128,6 +128,7 @@ braid_status norm_lower(lowering *l) {
     row.chunk = (uint)v->length;
     row_layout_make(l->device, v, floats && row_vector(v), l->device->software ? 16 : 32, &layout);
     if (l->node->epilogue) row_layout_tight(v, &layout);
+    row_layout_many(l, v, &layout);
     if (floats && wants_chunks(l, v, &layout)) return chunked(l, kernel, &row, &job, layout);
     step *s;
     TRY(add_step(l, kernel, &row, &job, &layout, 0, &s));

@@ -52,10 +52,8 @@ enum { LITTLE_WORK = 1 << 20, LITTLE_VALUES = 16 };
 
 /* Elements per invocation that balance idle invocations against short loops. */
 static uint64_t share(const device_traits *d, const row_view *v, bool vector, uint32_t keep) {
-    uint64_t work = (uint64_t)v->rows * (uint64_t)v->length;
     if (d->software) return greater_of(4, (uint64_t)v->length / d->subgroup);
-    if (!keep) return vector ? 16 : 8;
-    return work < LITTLE_WORK ? 4 : 8;
+    return !keep && vector ? 16 : 8;
 }
 
 /* Short rows, and not many: a subgroup each, with registers for the longest of them. What such a step takes is latency,
@@ -105,6 +103,10 @@ void row_layout_make(const device_traits *d, const row_view *v, bool vector, uin
 void row_layout_tight(const row_view *v, row_layout *out) {
     uint64_t width = out->vector ? 4 : 1, units = divide_up((uint64_t)v->length, width);
     if (out->values) out->values = (uint32_t)smaller(out->values, divide_up(units, out->team) * width);
+}
+
+void row_layout_many(const lowering *l, const row_view *v, row_layout *out) {
+    if ((uint64_t)v->rows * (uint64_t)v->length >= divide_up(LITTLE_WORK, l->problems)) row_layout_tight(v, out);
 }
 
 void row_layout_sequential(const device_traits *d, const row_view *v, row_layout *out) {

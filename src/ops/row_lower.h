@@ -24,6 +24,8 @@ bool row_vector(const row_view *);
 void row_layout_make(const device_traits *, const row_view *, bool vector, uint32_t keep, row_layout *out);
 /* No more registers than this view's rows take: less code, but a pipeline for each length. */
 void row_layout_tight(const row_view *, row_layout *);
+/* That, where all problems together are much work: then code counts for more than dispatches. Changes no order of sums. */
+void row_layout_many(const lowering *, const row_view *, row_layout *);
 /* The specialization constants of a layout. */
 braid_status row_layout_spec(lowering *, step *, const row_layout *, const row_view *);
 /* The same with one invocation per row where rows lie side by side. */

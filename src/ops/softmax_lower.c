@@ -15,6 +15,7 @@ braid_status softmax_step(lowering *l, const row_view *view, uint32_t kind, brai
     if (!row_is_float(x->type) || !row_pack(view, &row.view)) return BRAID_UNSUPPORTED;
     if (view->rows == 0 || view->length == 0) return BRAID_OK;
     row_layout_make(l->device, view, row_vector(view), l->device->software ? 16 : 32, &layout);
+    row_layout_many(l, view, &layout);
     step *s = lower_step(l, "softmax", &row, sizeof row, layout.tiles, layout.group);
     if (!s) return BRAID_HOST_MEMORY;
     TRY(row_layout_spec(l, s, &layout, view));
