@@ -170,7 +170,7 @@ static void search_chunk(search *q, uint32_t chunk) {
                 if (!may_split(p, &c, q->problems)) continue;
                 int rate = tiles[t].rate;
                 if (splits > 1 && c.tm * c.tn >= 64) rate = split ? rate * 8 / 10  /* short work of few warps */
-                                                                  : rate * 6 / 10; /* sums and totals: registers */
+                                                                  : rate * 8 / 10; /* sums and totals: registers */
                 double now = cycles(p, &d, &c, rate, cores, &pace_many);
                 if (!fold && q->device->fold_always) now *= NEVER;
                 if (!split && q->device->split_always) now *= NEVER;
