@@ -13,7 +13,8 @@ enum {
     WALKERS_MAX = 64,     /* chunks side by side in a workgroup */
     STAGED_CHUNKS = 32,   /* staged rows of A are read again by every workgroup: rather more columns than chunks */
     GROUP = 192,          /* invocations of a workgroup, at most, except with many chunks */
-    DIRECT_STEP = 8       /* k in flight */
+    DIRECT_STEP = 8,      /* k in flight */
+    LITTLE_WALKERS = 16   /* chunks that a workgroup of a small product has room for */
 };
 
 static int64_t up(int64_t a, int64_t b) {
@@ -56,6 +57,15 @@ bool mm_vector_cut(const device_traits *device, const mm_problem *p, uint32_t ch
     return c.group <= device->max_invocations && shared_bytes(&c, through) <= device->shared_bytes;
 }
 
+/* Products of little work take latency, not work: those of all lengths share a pipeline, hence a dispatch. Chunks that
+   are not there add nothing. */
+static void widen(const device_traits *device, mm_cut *c) {
+    mm_cut wide = *c;
+    wide.bm = LITTLE_WALKERS;
+    wide.group = c->group / c->bm * wide.bm;
+    if (wide.group <= device->max_invocations && shared_bytes(&wide, false) <= device->shared_bytes) *c = wide;
+}
+
 /* Threads along the columns of a workgroup with this many chunks: wide ones read the rows seldom, as long as there are
    some for every core. */
 static uint32_t width(int64_t columns, int64_t batches, int64_t walkers, int64_t cores, int64_t least) {
@@ -82,5 +92,9 @@ bool mm_vector_choose(const device_traits *device, const mm_problem *p, uint32_t
     if (walkers > WALKERS_MAX) walkers = WALKERS_MAX;
     int64_t least = !through ? 2 : rows > 4 ? 4 : 1; /* rows read again by every workgroup; a sector of columns */
     int64_t entries = batches * problems;
-    return mm_vector_cut(device, p, (uint32_t)chunk, width(columns, entries, walkers, cores, least), out);
+    bool little = !through && walkers > 1 && walkers < LITTLE_WALKERS && up(columns, least) * entries <= 2 * cores;
+    uint32_t across = little ? (uint32_t)least : width(columns, entries, walkers, cores, least);
+    if (!mm_vector_cut(device, p, (uint32_t)chunk, across, out)) return false;
+    if (little) widen(device, out);
+    return true;
 }
