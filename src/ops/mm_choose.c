@@ -15,18 +15,18 @@ static const struct {
              TILE(16, 64, 32, 2, 4, 32),   TILE(16, 32, 32, 2, 4, 28)};
 
 enum {
-    CHUNK_STEP = 32,        /* every BK divides it */
-    CHUNK_MAX = 4096,       /* longer sums are cut for accuracy */
-    PARTIAL_MAX = 32 << 20, /* bytes of partial sums of all problems: what stays in a cache */
-    CACHE_BYTES = 32        /* a cycle, of each core */
+    CHUNK_STEP = 32,         /* every BK divides it */
+    CHUNK_MAX = 4096,        /* longer sums are cut for accuracy */
+    PARTIAL_MAX = 256 << 20, /* bytes of partial sums of all problems: scratch memory */
+    CACHE_BYTES = 40,        /* of mv, a cycle of each core */
+    GROUP_CYCLES = 600       /* of mv: what a workgroup costs its core beside them */
 };
 
 /* What the model takes for a device's pace, in cycles of a core. */
 typedef struct pace {
     double step;       /* a step of BK alone on its core: once, */
-    double step_k;     /* for each k, */
-    double step_mac;   /* for each multiply-add of an invocation, */
-    double step_pixel; /* for each element of an image that an invocation fetches */
+    double step_k;     /* for each k; each k and */
+    double step_mac;   /* for each multiply-add of an invocation */
     double rows;       /* looking up rows that are folded along m */
     double sum;        /* the second step of a split: a barrier and a launch */
     double sum_bytes;  /* of partial sums, a cycle */
@@ -35,8 +35,8 @@ typedef struct pace {
 static const pace pace_alone = {.step = 500, .step_k = 16, .sum = 4500, .sum_bytes = 1500};
 /* Of many, where only tiles, folds and splits are chosen: fitted to times of 64 problems on an H200, in cycles of the
    tiles' rates, which few warps on a core do not reach. */
-static const pace pace_many = {.step = 200, .step_k = 10, .step_mac = 1.9, .step_pixel = 20,
-                               .rows = 3400, .sum = 7500, .sum_bytes = 3000};
+static const pace pace_many = {.step = 200, .step_k = 10, .step_mac = 1.9, .rows = 3400,
+                               .sum = 9000, .sum_bytes = 3000};
 
 size_t mm_tile_count(void) {
     return COUNT_OF(tiles);
@@ -58,9 +58,8 @@ static int64_t up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-static double step_cycles(const mm_cut *c, bool image, const pace *at) {
-    double pixels = image ? (double)c->bn * c->bk / c->group * at->step_pixel : 0;
-    return at->step + c->bk * (at->step_k + c->tm * c->tn * at->step_mac) + pixels;
+static double step_cycles(const mm_cut *c, const pace *at) {
+    return at->step + c->bk * (at->step_k + c->tm * c->tn * at->step_mac);
 }
 
 static double cycles(const mm_problem *p, const mm_dims *d, const mm_cut *c, int rate, int64_t cores, const pace *at) {
@@ -68,7 +67,7 @@ static double cycles(const mm_problem *p, const mm_dims *d, const mm_cut *c, int
     int64_t k = p->s.k < (int64_t)c->chunk || c->splits == 1 ? p->s.k : (int64_t)c->chunk;
     int64_t resident = c->group >= 256 ? 2 : c->group >= 128 ? 4 : 8;
     double busy = (double)rounds * c->bm * c->bn * (double)k / rate;
-    double group = (double)up(k, c->bk) * step_cycles(c, p->image != NULL, at) + (c->fold == FOLD_M ? at->rows : 0);
+    double group = (double)up(k, c->bk) * step_cycles(c, at) + (c->fold == FOLD_M ? at->rows : 0);
     double stalled = (double)up(rounds, resident) * group, sum = 0;
     if (c->splits > 1) sum = at->sum + (double)c->splits * (double)(d->m * d->n * d->entries) * 8 / at->sum_bytes;
     return (busy > stalled ? busy : stalled) + sum;
@@ -124,10 +123,10 @@ static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
 
 /* Kernel mv reads the large matrix once for each problem, from the cache after the first. */
 static double vector_cycles(const mm_problem *p, const mm_cut *c, uint32_t problems, int64_t cores) {
-    double bytes = (double)p->s.k * (double)(p->s.m > p->s.n ? p->s.m : p->s.n) * (double)mm_batches(&p->s) * 4;
-    int64_t k = p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk;
-    double walk = (double)up(k, c->bk) * step_cycles(c, false, &pace_alone);
-    return walk + bytes * problems / ((double)cores * CACHE_BYTES);
+    int64_t columns = p->s.m > p->s.n ? p->s.m : p->s.n, k = p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk;
+    double entries = (double)mm_batches(&p->s) * problems, bytes = (double)p->s.k * (double)columns * 4;
+    double core = (double)up(columns, c->bn) * GROUP_CYCLES + bytes / CACHE_BYTES;
+    return (double)up(k, c->bk) * step_cycles(c, &pace_alone) + core * entries / (double)cores;
 }
 
 static bool may_fold(const mm_problem *p, const mm_cut *c, uint32_t problems, mm_fold fold) {
@@ -153,6 +152,14 @@ typedef struct search {
     double cycles; /* of the best; 0: none yet */
 } search;
 
+/* What a tile's rate is worth, in percent, where an invocation has 64 sums: few warps that fetch an image, have short
+   work or totals beside their sums wait for it. As measured on an H200. */
+static int worth(const mm_problem *p, const mm_cut *c, bool chunked) {
+    if (c->tm * c->tn < 64) return 100;
+    if (c->group >= 256) return chunked ? 95 : 100;
+    return chunked || c->splits > 1 || p->image ? 80 : 100;
+}
+
 /* Tries every tile and fold with this chunk. */
 static void search_chunk(search *q, uint32_t chunk) {
     const mm_problem *p = q->p;
@@ -168,9 +175,7 @@ static void search_chunk(search *q, uint32_t chunk) {
             for (int split = 0; split <= (splits > 1); split++) {
                 c.splits = split ? (uint32_t)splits : 1;
                 if (!may_split(p, &c, q->problems)) continue;
-                int rate = tiles[t].rate;
-                if (splits > 1 && c.tm * c.tn >= 64) rate = split ? rate * 8 / 10  /* short work of few warps */
-                                                                  : rate * 8 / 10; /* sums and totals: registers */
+                int rate = tiles[t].rate * worth(p, &c, splits > 1 && !split) / 100;
                 double now = cycles(p, &d, &c, rate, cores, &pace_many);
                 if (!fold && q->device->fold_always) now *= NEVER;
                 if (!split && q->device->split_always) now *= NEVER;

@@ -21,7 +21,7 @@ enum {
     SPEC_FOLD
 };
 enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
-enum { SUM_GROUP = 256, SUM_ITEMS = 4, SUM_BUSY = 2048 /* elements that keep a core busy, one an invocation */ };
+enum { SUM_GROUP = 256, SUM_ITEMS = 4, SUM_BUSY = 512 /* elements that keep a core busy, one an invocation */ };
 
 void mm_dense(mm_shape *s) {
     s->c_m = s->n;
@@ -239,10 +239,11 @@ static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
 static uint32_t store_kind(const mm_problem *p, const mm_cut *cut, uint32_t problems) {
     enum { ONE, FOUR, SHARED, MANY = 8 };
     const mm_shape *s = &p->s;
+    bool much = problems >= MANY && cut->group % cut->bn == 0;
     if (cut->fold != FOLD_NONE) return SHARED;
-    if (cut->splits > 1) return ONE;
+    if (cut->splits > 1) return much ? SHARED : ONE;
     if (s->c_n == 1 && s->n % 4 == 0 && s->c_m % 4 == 0 && fours(p->type, &p->c, s->c_batch, s->n_batch)) return FOUR;
-    return s->c_n == 1 && problems >= MANY && cut->group % cut->bn == 0 ? SHARED : ONE;
+    return s->c_n == 1 && much ? SHARED : ONE;
 }
 
 /* A folded operand is fetched row by row. */

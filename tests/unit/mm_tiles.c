@@ -272,12 +272,19 @@ static void sample_lanes(gpu *g, sample *s, uint32_t lanes, uint32_t idle, bool 
     must(gpu_buffer_new(g, GPU_DEVICE, s->p.c.bytes * lanes, &s->buffers[3], &err), &err);
 }
 
-/* Tiles, folded, and one of them split as well: the bits of the same product lane by lane, and nothing else written. */
+/* Split lane by lane, and tiles, folded, one of them split as well: the bits of the same product lane by lane, and nothing
+   else written. */
 static void one_folded(fixture *f, sample *s, size_t first, size_t stride) {
     mm_cut alone = mm_tile(mm_tile_count() - 1);
     alone.chunk = 32;
     void *same = run_cut(f, s, alone);
     check(s, same, &alone); /* lane 0 */
+    if (s->p.s.k > alone.chunk) {
+        alone.splits = (uint32_t)(s->p.s.k - 1) / alone.chunk + 1;
+        void *c = run_cut(f, s, alone);
+        assert_memory_equal(c, same, s->p.c.bytes * s->lanes);
+        free(c);
+    }
     for (size_t t = first; t < mm_tile_count(); t += stride) {
         mm_cut cut = mm_tile(t);
         if (!mm_fits(gpu_traits(f->g), &cut, s->p.type)) continue;
