@@ -391,7 +391,7 @@ void main() {
     } else {
         if (k_begin < k_end) fetch_tiles(a, b, x, m0, n0, k_begin, k_end);
         uint k0 = k_begin;
-        do {
+        for (bool more = true; more; more = MODE == MODE_CHUNKED && k0 < k_end) {
             uint end = MODE == MODE_CHUNKED ? min(k0 + chunk, k_end) : k_end;
             for (; k0 < end; k0 += BK) { // no use of totals in this loop: they need no registers
                 if (STAGES == 1u && k0 != k_begin) barrier();
@@ -402,7 +402,7 @@ void main() {
                 add_step(stage, m, n);
             }
             if (MODE == MODE_CHUNKED) add_chunk();
-        } while (MODE == MODE_CHUNKED && k0 < k_end);
+        }
     }
 
     // Row i and column j of the invocation: vectors of four lie 4 and 8 vectors apart.
