@@ -52,24 +52,25 @@ void solve_kept(rows_view view, bool inside) {
     uint member = team_member();
     float top = -B_INFINITY, sum = 0.0f;
     uint at = 0xffffffffu;
-    [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) {
+    [[unroll]] for (uint i = 0u; i < KEPT; i += WIDTH) { // all are under way before the first is used
         uint k = (i / WIDTH * TEAM + member) * WIDTH;
         vec4 e = vec4(-B_INFINITY);
         if (inside && k < count) e = read4(view, k);
-        [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
-            v[i + j] = e[j];
-            top = b_max(top, e[j]);
-        }
+        [[unroll]] for (uint j = 0u; j < WIDTH; j++) v[i + j] = e[j];
     }
+    [[unroll]] for (uint i = 0u; i < KEPT; i++) top = b_max(top, v[i]);
     top = team_top(top);
-    [[unroll]] for (uint i = 0u; i < KEPT; i++) {
-        uint k = (i / WIDTH * TEAM + member) * WIDTH + i % WIDTH;
-        if (KIND == SOFTMAX_KIND_HARD) {
-            if (k < count && (v[i] == top || b_is_nan(v[i]))) at = min(at, k);
-        } else if (k < count) {
-            float e = b_exp(v[i] - top);
-            if (!as_log) v[i] = e;
-            sum += e;
+    [[unroll]] for (uint i = 0u; i < KEPT; i += 4u) {
+        if (i * TEAM >= count) continue; // of a shorter row; no invocation has an element here
+        [[unroll]] for (uint j = i; j < min(i + 4u, KEPT); j++) {
+            uint k = (j / WIDTH * TEAM + member) * WIDTH + j % WIDTH;
+            if (KIND == SOFTMAX_KIND_HARD) {
+                if (k < count && (v[j] == top || b_is_nan(v[j]))) at = min(at, k);
+            } else {
+                float e = b_exp_below(v[j] - top);
+                v[j] = as_log ? v[j] : e;
+                sum += k < count ? e : 0.0f;
+            }
         }
     }
     if (KIND == SOFTMAX_KIND_HARD) at = team_first(at);
@@ -110,7 +111,7 @@ void solve_again(rows_view view, bool inside) {
                 if (place_ >= end) continue;
                 if (KIND == SOFTMAX_KIND_HARD) {
                     if (e[i][j] == top || b_is_nan(e[i][j])) at = min(at, place_);
-                } else sum += b_exp(e[i][j] - top);
+                } else sum += b_exp_below(e[i][j] - top);
             }
         }
     }
@@ -124,7 +125,7 @@ void solve_again(rows_view view, bool inside) {
             if (from >= end) continue;
             [[unroll]] for (uint j = 0u; j < WIDTH; j++) {
                 float w = e[i][j];
-                if (KIND != SOFTMAX_KIND_HARD && !as_log) w = b_exp(w - top);
+                if (KIND != SOFTMAX_KIND_HARD && !as_log) w = b_exp_below(w - top);
                 e[i][j] = result(w, from + j, top, shift, at);
             }
             write4(view, from, e[i]);

@@ -107,13 +107,22 @@ B_FN float b_expm1_small(float r) {
     p = p * r + 0.5f;
     return p * (r * r) + r;
 }
+B_FN float b_exp_inside(float x) { /* within [-103.98, 88.73] */
+    float n = F_ROUND_EVEN(x * 1.44269504f);
+    B_PRECISE float r = (x - n * B_LN2_HIGH) - n * B_LN2_LOW;
+    return b_scale(1.0f + b_expm1_small(r), TO_INT(n));
+}
 B_FN float b_exp(float x) {
     if (b_is_nan(x)) return x;
     if (x > 88.73f) return B_INFINITY;
     if (x < -103.98f) return 0.0f;
-    float n = F_ROUND_EVEN(x * 1.44269504f);
-    B_PRECISE float r = (x - n * B_LN2_HIGH) - n * B_LN2_LOW;
-    return b_scale(1.0f + b_expm1_small(r), TO_INT(n));
+    return b_exp_inside(x);
+}
+/* The same for x <= 0, infinity and NaN included, without branches: several of them overlap. */
+B_FN float b_exp_below(float x) {
+    bool inside = x >= -103.98f;
+    float y = b_exp_inside(inside ? x : 0.0f);
+    return inside ? y : b_is_nan(x) ? x : 0.0f;
 }
 B_FN float b_expm1(float x) {
     if (b_is_nan(x)) return x;
