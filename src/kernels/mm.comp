@@ -36,8 +36,8 @@ layout(constant_id = 20) const uint STAGES = 2u; // copies of the shared tiles
 //   2: through shared memory     THREADS a multiple of BN and of 32; folded products always
 layout(constant_id = 21) const uint STORE = 0u;
 
-// The fetching code stands once, in a loop of several exits, or twice, before and in the loop: 4 % faster on an H200. Its
-// driver (580) takes half a minute for twice that code where an invocation stages 64 sums, and a second for once.
+// The fetching code stands once, in a loop of several exits, or twice, before and in the loop: 4 % faster on an H200.
+// Its driver (580) takes half a minute for twice that code where an invocation stages 64 sums, and a second for once.
 const bool FETCH_ONCE = STORE == 2u && TM * TN >= 64u;
 
 const uint THREADS = (BM / TM) * (BN / TN);
@@ -59,8 +59,8 @@ struct pixel {
     int at; // of that position in a channel; outside it may be negative
 };
 
-// Of every k of this step and of the next, where B is an image: how far its element is from an invocation's first (offset,
-// and positions along d, h and w). A few invocations work out what all would have to.
+// Of every k of this step and of the next, where B is an image: how far its element is from an invocation's first
+// (offset, and positions along d, h and w). A few invocations work out what all would have to.
 shared ivec4 taps[LOAD_B == 4u ? 2u * BK : 1u];
 uint taps_of(uint k0) { return k0 / BK % 2u * BK; }
 
@@ -238,8 +238,8 @@ void fold_source(row_ref row, place p, uint entry, const uint load, const uint w
 
 elem value_at(uint i, uint j) { return MODE == MODE_CHUNKED ? totals[i * TN + j] : sums[i * TN + j]; }
 
-const uint TURN_ROWS = TM < 4u ? TM : 4u;      // rows of every invocation that are staged at once
-const uint STAGED_ROWS = BM / TM * TURN_ROWS;    // of the tile; they fit where the tiles of the last step were
+const uint TURN_ROWS = TM < 4u ? TM : 4u;     // rows of every invocation that are staged at once
+const uint STAGED_ROWS = BM / TM * TURN_ROWS; // of the tile; they fit where the tiles of the last step were
 
 // Puts rows turn * 4 ... of every invocation where its neighbours find them; TM is at most 8.
 void stage_rows(uint turn, uint own, uint n) {
@@ -279,9 +279,9 @@ void sums_store(finish_state s, elem v, uint m, uint n) {
 }
 elem staged_at(uint row, uint column) { return tiles[(row * BN + column) / 4u][column % 4u]; }
 
-// Writes the sums through shared memory, up to four rows of every invocation a turn, so that neighbours write neighbouring
-// columns whatever n is: whole lines. Of a product that is folded along n an invocation keeps to one column and looks
-// up its problem once; folded along m, 8 invocations keep to a row, a sector of memory, so that the look-ups of rows
+// Writes the sums through shared memory, up to four rows of every invocation a turn, so that neighbours write
+// neighbouring columns whatever n is: whole lines. Folded along n, an invocation keeps to one column and looks up its
+// problem once; folded along m, 8 invocations keep to a row, a sector of memory, so that the look-ups of rows
 // run side by side. Four results of an invocation are made before the first is stored: a compiler moves no load over a
 // store. (m, n): the invocation's corner in the tile.
 void finish_staged(row_ref row, place p, uint entry, uint split, uint m, uint n, uint m0, uint n0) {

@@ -21,6 +21,8 @@ enum {
     SPEC_FOLD
 };
 enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
+/* As measured on an H200: products walk along k, cut chunks meet. */
+enum { LATENCY_MM = 10, LATENCY_MMS = 6, LATENCY_MV = 8, LATENCY_SUM = 5 };
 enum { SUM_GROUP = 256, SUM_ITEMS = 4, SUM_BUSY = 512 /* elements that keep a core busy, one an invocation */ };
 
 void mm_dense(mm_shape *s) {
@@ -191,7 +193,7 @@ static void shared_specs(mm_code *c, const mm_problem *p, const mm_cut *cut) {
 static mm_code encode_direct(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems,
                              bool fused) {
     static const char *const names[] = {"mms_real", "mms_fused", "mms_int", "mms_f64"};
-    mm_code c = {.kernel = kernel_of(p, fused, names)};
+    mm_code c = {.kernel = kernel_of(p, fused, names), .latency = LATENCY_MMS};
     c.swapped = !p->image && p->s.n < 8 && p->s.m > p->s.n; /* too narrow for invocations along n */
     if (c.swapped) {
         mm_problem q = *p;
@@ -216,7 +218,8 @@ static mm_code encode_direct(const device_traits *device, const mm_problem *p, m
 static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
     static const char *const names[] = {"mv_real", "mv_fused", "", ""};
     const mm_shape *s = &p->s;
-    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = cut.group};
+    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = cut.group,
+                 .latency = LATENCY_MV};
     c.swapped = mm_vector_swapped(p);
     if (c.swapped) row_swap(&c.row);
     uint32_t load_a = c.swapped ? mm_load_kind(p, &p->b, s->b_batch, s->n, s->b_n, s->b_k)
@@ -257,7 +260,8 @@ mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, 
     if (cut.bk == 0) return encode_direct(device, p, cut, problems, fused);
     const mm_shape *s = &p->s;
     bool split = cut.splits > 1;
-    mm_code c = {.kernel = kernel_of(p, fused && !split, names), .row = row_fill(p, &cut), .group = cut.group};
+    mm_code c = {.kernel = kernel_of(p, fused && !split, names), .row = row_fill(p, &cut), .group = cut.group,
+                 .latency = LATENCY_MM};
     grid(&c, p, &cut, problems);
     shared_specs(&c, p, &cut);
     spec(&c, SPEC_BM, cut.bm);
@@ -275,7 +279,8 @@ mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, 
 
 mm_code mm_encode_sum(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems, bool fused) {
     static const char *const names[] = {"mmsum_real", "mmsum_fused", "mmsum_int", "mmsum_f64"};
-    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = SUM_GROUP};
+    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = SUM_GROUP,
+                 .latency = LATENCY_SUM};
     uint64_t entry = (uint64_t)c.row.m * c.row.n, cores = device->cores ? device->cores : 1;
     double all = (double)entry * (double)mm_batches(&p->s) * problems;
     uint32_t items = all > (double)(cores * SUM_BUSY) ? SUM_ITEMS : 1;

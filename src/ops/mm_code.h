@@ -20,6 +20,7 @@ typedef struct mm_code {
     uint32_t group;
     uint64_t tiles; /* above UINT32_MAX: too many */
     uint32_t n_spec, spec_ids[MM_SPECS], spec[MM_SPECS];
+    uint32_t latency; /* of the step */
     bool folded;  /* the tiles cover all problems */
     bool swapped; /* A's operand takes the problem's B and the other way round */
 } mm_code;

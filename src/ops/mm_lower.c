@@ -33,6 +33,7 @@ static step *step_new(lowering *l, const mm_code *c, const char *apart) {
     step *s = lower_step(l, c->kernel, &c->row, sizeof c->row, c->tiles, c->group);
     if (!s) return NULL;
     s->folded = c->folded;
+    s->latency = c->latency;
     s->apart = apart;
     for (uint32_t i = 0; i < c->n_spec; i++)
         if (lower_spec(l, s, c->spec_ids[i], c->spec[i]) != BRAID_OK) return NULL;

@@ -78,6 +78,7 @@ static braid_status add_step(lowering *l, const char *kernel, row_norm *row, con
                              const row_layout *layout, uint32_t stage, step **out) {
     step *s = lower_step(l, kernel, row, sizeof *row, layout->tiles * row->chunks, layout->group);
     if (!s) return BRAID_HOST_MEMORY;
+    s->latency = ROW_LATENCY;
     TRY(specialise(l, s, job, layout, stage));
     s->flops = 4 * (uint64_t)(job->view.rows * job->view.length) * (stage ? 1 : 2);
     *out = s;

@@ -122,6 +122,7 @@ typedef struct step {
     int n_operands, cap_operands;
     step_operand *operands;
     uint64_t flops, bytes; /* for profile and cost model, per problem */
+    uint32_t latency;      /* for the cost model: what its kernel takes at the least, in what the smallest does; 0: that */
 } step;
 
 typedef struct lowering lowering; /* plan/lower.c */

@@ -66,6 +66,7 @@ braid_status pool_lower(lowering *l) {
     step *s = flat_step(l, kernel, &row, sizeof row, row.outputs);
     if (!s) return error_memory(l->err);
     for (int a = 0; a < POOL_AXES; a++) s->flops *= (uint64_t)w.axis[a].kernel;
+    s->latency = 3; /* an H200 takes as much longer as for rows */
     TRY(add_spec(l, s, &w, kind, flags));
     TRY(lower_operand_in(l, s, offsetof(row_window, x), 0));
     if (y) TRY(lower_operand_out(l, s, offsetof(row_window, y), 0));

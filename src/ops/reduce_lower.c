@@ -40,6 +40,7 @@ static braid_status add_step(lowering *l, const reduce_plan *r, const row_view *
     if (!row_pack(v, &row.view) || layout->tiles * chunks > INT32_MAX) return BRAID_UNSUPPORTED;
     step *s = lower_step(l, r->kernel, &row, sizeof row, layout->tiles * chunks, layout->group);
     if (!s) return BRAID_HOST_MEMORY;
+    s->latency = ROW_LATENCY;
     TRY(row_layout_spec(l, s, layout, v));
     TRY(lower_spec(l, s, SPEC_KIND, r->kind));
     TRY(lower_spec(l, s, SPEC_TYPE_X, r->type_x));

@@ -8,6 +8,8 @@
 #include "kernels/lib/rows.h"
 #include "ops/row.h"
 
+enum { ROW_LATENCY = 3 }; /* of a step that goes over rows: the invocations of a row meet */
+
 typedef struct row_layout {
     uint32_t group, team, adjacent; /* team: invocations per row */
     uint32_t values;                /* registers per invocation that hold a whole row; 0: read again */

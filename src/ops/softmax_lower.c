@@ -18,6 +18,7 @@ braid_status softmax_step(lowering *l, const row_view *view, uint32_t kind, brai
     row_layout_many(l, view, &layout);
     step *s = lower_step(l, "softmax", &row, sizeof row, layout.tiles, layout.group);
     if (!s) return BRAID_HOST_MEMORY;
+    s->latency = ROW_LATENCY;
     TRY(row_layout_spec(l, s, &layout, view));
     TRY(lower_spec(l, s, SPEC_KIND, kind == SOFTMAX_KIND_HARD ? kind : SOFTMAX_KIND_EXP));
     TRY(lower_spec(l, s, SPEC_TYPE_X, x->type));

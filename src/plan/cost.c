@@ -11,18 +11,9 @@
  */
 #include "plan/waves.h"
 
-/* What a kernel takes at the least, as a multiple of what the smallest one does: the way from the row over addresses to
-   bytes is as long for all, then products walk along k and cut chunks meet. Measured on an H200; what matters is that a
-   wave of a product is worth several of others. */
-static double least_of(const plan *p, const step *s) {
-    static const struct {
-        const char *begin;
-        double least;
-    } known[] = {{"mmsum_", 5}, {"mms_", 6},   {"mm_", 10},    {"mv_", 8},
-                 {"softmax", 3}, {"norm_", 3}, {"reduce_", 3}, {"window_", 3}};
-    for (size_t i = 0; !p->device->software && i < COUNT_OF(known); i++)
-        if (strncmp(s->kernel, known[i].begin, strlen(known[i].begin)) == 0) return known[i].least;
-    return 1;
+/* A wave of a product is worth several of others. */
+static double latency_of(const plan *p, const step *s) {
+    return s->latency && !p->device->software ? s->latency : 1;
 }
 
 braid_status costs_make(const plan *p, arena *memory, costs *out, braid_error *err) {
@@ -41,7 +32,7 @@ braid_status costs_make(const plan *p, arena *memory, costs *out, braid_error *e
         if ((double)s->flops / f.rate > one) one = (double)s->flops / f.rate;
         double groups = (double)s->tiles * (s->folded ? 1 : problems);
         out->work[i] = one * problems;
-        out->alone[i] = f.least * least_of(p, s) + (groups < cores ? out->work[i] * cores / groups : out->work[i]);
+        out->alone[i] = f.least * latency_of(p, s) + (groups < cores ? out->work[i] * cores / groups : out->work[i]);
     }
     return BRAID_OK;
 }
