@@ -53,7 +53,7 @@ static braid_status take_to_safety(const braid_session *s, const span *spans, si
     if (!hit) return BRAID_OK;
     tensor *t = arena_copy(memory, p->host, sizeof *t);
     if (!t || !size_mul(bytes, lanes, &whole) || !(t->data = arena_alloc(memory, whole))) return error_memory(err);
-    carry_lanes(&(lane_room){.data = t->data, .stride = bytes}, p, lanes, bytes);
+    carry(&(carriage){.to = {.data = t->data, .stride = bytes}, .from = p, .lanes = lanes, .bytes = bytes}, 1);
     *p = (place){.host = t, .stride = p->stride ? bytes : 0};
     return BRAID_OK;
 }

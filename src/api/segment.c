@@ -168,7 +168,8 @@ static braid_status allocate_io(braid_session *s, segment *seg, braid_error *err
     gpu *vk = s->device->gpu;
     uint64_t bytes = seg->io_bytes;
     seg->posted = arena_array(seg->p->memory, (size_t)seg->p->n_outputs + 1, sizeof *seg->posted);
-    if (!seg->posted) return error_memory(err);
+    seg->inward = arena_array(seg->p->memory, (size_t)seg->g->n_inputs + 1, sizeof *seg->inward);
+    if (!seg->posted || !seg->inward) return error_memory(err);
     if (!bytes) return BRAID_OK;
     TRY(gpu_buffer_new(vk, uploaded_bytes(seg) <= WRITTEN_MOST ? GPU_WRITTEN : GPU_DEVICE, bytes, &seg->io, err));
     if (s->test.staged) seg->io.mapped = NULL, seg->io.cached = false;
@@ -393,14 +394,16 @@ static void write_run_block(const segment *seg, const place *places, uint32_t la
 
 static void write_inputs(const segment *seg, const place *places, uint32_t lanes) {
     uint8_t *to = seg->write_io ? seg->io.mapped : seg->upload.mapped;
+    size_t n = 0;
     for (int32_t i = 0; i < seg->g->n_inputs; i++) {
         const place *from = &places[seg->input_of[i]];
         const storage *t = input_storage(seg, i);
         if (!seg->input_uploaded[i] || from->buffer || !t->bytes) continue;
         bool all = from->stride || (in_join(seg, i) && !t->once); /* a join has one stride for all its inputs */
-        carry_lanes(&(lane_room){.data = to + seg->input_offset[i], .stride = input_stride(seg, i)}, from, all ? lanes : 1,
-                    t->bytes);
+        seg->inward[n++] = (carriage){.to = {.data = to + seg->input_offset[i], .stride = input_stride(seg, i)},
+                                      .from = from, .lanes = all ? lanes : 1, .bytes = (size_t)t->bytes};
     }
+    carry(seg->inward, n);
 }
 
 /* A part of every lane of a place, from byte `inside` on. */

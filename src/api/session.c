@@ -395,13 +395,22 @@ static braid_status prepare_output(braid_session *s, int32_t i, place *from, bra
     return BRAID_OK;
 }
 
-static void deliver(const braid_session *s, const place *from, const braid_tensor *to, size_t bytes) {
-    bool list = to->flags & BRAID_TENSOR_LANES;
-    lane_room all = {.data = to->data, .stride = to->lane_stride, .each = list ? to->data : NULL};
-    if (!bytes) return;
-    carry_lanes(&all, from, s->lanes, bytes);
-    for (uint32_t lane = 0; lane < s->lanes; lane++)
-        if (!lane_good(s, lane)) memset(list ? all.each[lane] : (uint8_t *)all.data + lane * all.stride, 0, bytes);
+static lane_room room_of(const braid_tensor *t) {
+    bool list = t->flags & BRAID_TENSOR_LANES;
+    return (lane_room){.data = t->data, .stride = t->lane_stride, .each = list ? t->data : NULL};
+}
+
+static braid_status deliver(const braid_session *s, place *const *from, const braid_tensor *to, const size_t *bytes,
+                            size_t n, arena *memory, braid_error *err) {
+    carriage *list = arena_array(memory, n + 1, sizeof *list);
+    if (!list) return error_memory(err);
+    for (size_t k = 0; k < n; k++)
+        list[k] = (carriage){.to = room_of(&to[k]), .from = from[k], .lanes = s->lanes, .bytes = bytes[k]};
+    carry(list, n);
+    for (size_t k = 0; k < n; k++)
+        for (uint32_t lane = 0; bytes[k] && lane < s->lanes; lane++)
+            if (!lane_good(s, lane)) memset(room_lane(&list[k].to, lane), 0, bytes[k]);
+    return BRAID_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------- run */
@@ -425,8 +434,7 @@ static braid_status run_locked(braid_session *s, const braid_tensor *in, size_t 
         TRY(prepare_output(s, wanted[k], from[k], &out[k], &lane_bytes[k], memory, err));
     }
     TRY(outputs_apart(s, out, lane_bytes, n_out, from, memory, err));
-    for (size_t k = 0; k < n_out; k++) deliver(s, from[k], &out[k], lane_bytes[k]);
-    return BRAID_OK;
+    return deliver(s, from, out, lane_bytes, n_out, memory, err);
 }
 
 static braid_status check_count(const braid_session *s, size_t lanes, braid_error *err) {

@@ -59,8 +59,19 @@ typedef struct lane_room {
     uint64_t stride;
     void *const *each; /* NULL: data and stride */
 } lane_room;
-/* Copies `bytes` of each lane (carry.c). */
-void carry_lanes(const lane_room *to, const place *from, uint32_t lanes, size_t bytes);
+static inline uint8_t *room_lane(const lane_room *to, size_t lane) {
+    return to->each ? to->each[lane] : (uint8_t *)to->data + lane * to->stride;
+}
+/* Bytes of some lanes of one value, to be copied on the host. */
+typedef struct carriage {
+    lane_room to;
+    const place *from;
+    uint32_t lanes;
+    size_t bytes; /* of each lane */
+    size_t first; /* set by carry */
+} carriage;
+/* Copies them all, together (carry.c). */
+void carry(carriage *list, size_t n);
 
 /* ---- lanes that fail (lanes.c) */
 typedef struct lane_log {
@@ -92,6 +103,7 @@ typedef struct segment {
     bool write_io, read_io; /* the host does, without `upload` and `download` */
     bool *wanted;           /* outputs that go to the host; by plan output number, as the next */
     bool *posted;           /* those of them that kernels write to `download`, not io */
+    carriage *inward;       /* room for the list of what a run copies to the device */
     size_t copies_in, copies_out; /* that the program makes: regions side by side are one */
     gpu_buffer *blocks;
     uint64_t *input_offset, *join_offset, *output_offset; /* in io; outputs by plan output number */
