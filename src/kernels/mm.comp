@@ -37,8 +37,9 @@ layout(constant_id = 20) const uint STAGES = 2u; // copies of the shared tiles
 layout(constant_id = 21) const uint STORE = 0u;
 
 // The fetching code stands once, in a loop of several exits, or twice, before and in the loop: 4 % faster on an H200.
-// Its driver (580) takes half a minute for twice that code where an invocation stages 64 sums, and a second for once.
-const bool FETCH_ONCE = STORE == 2u && TM * TN >= 64u;
+// Its driver (580) takes half a minute for twice that code where an invocation stages 64 sums, and a second for once;
+// where it stages 32 that are not all of a result, 5 seconds and a half.
+const bool FETCH_ONCE = STORE == 2u && TM * TN >= (MODE == MODE_SPLIT ? 32u : 64u);
 
 const uint THREADS = (BM / TM) * (BN / TN);
 const uint UNITS_A = BM * BK / 4u, UNITS_B = BN * BK / 4u; // fetches of a tile
