@@ -1,5 +1,5 @@
 /*
- * mm: the product problem that MatMul, Gemm, Conv, ConvTranspose and Einsum hand to the kernels mm, mms and mv.
+ * mm: the product problem that MatMul, Gemm, Conv, ConvTranspose and Einsum hand to the kernels mm, mms, mv and depthwise.
  */
 #ifndef BRAID_MM_H
 #define BRAID_MM_H
@@ -58,6 +58,7 @@ typedef struct mm_cut {
     uint32_t group; /* invocations; of the direct kernel mms where bk is 0 */
     mm_fold fold;
     bool vector;    /* kernel mv: a workgroup has bm chunks side by side, bn columns, tm = all rows */
+    bool depthwise; /* kernel depthwise: tm rows of the image of outputs an invocation */
 } mm_cut;
 /* For `problems` of this kind at once. */
 mm_cut mm_choose(const device_traits *, const mm_problem *, uint32_t problems);
@@ -69,5 +70,7 @@ mm_cut mm_tile(size_t i); /* the tiles that mm_choose picks from, group set, in 
 bool mm_vector_choose(const device_traits *, const mm_problem *, uint32_t problems, mm_cut *out);
 /* A cut for it with this chunk and this many invocations along the columns; false where the device has no room. */
 bool mm_vector_cut(const device_traits *, const mm_problem *, uint32_t chunk, uint32_t across, mm_cut *out);
+/* The cut for kernel depthwise: false where it is not meant for the problem. */
+bool mm_depthwise_choose(const device_traits *, const mm_problem *, uint32_t problems, mm_cut *out);
 
 #endif

@@ -200,6 +200,8 @@ static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint
 }
 
 mm_cut mm_choose(const device_traits *device, const mm_problem *p, uint32_t problems) {
+    mm_cut cut;
+    if (mm_depthwise_choose(device, p, problems, &cut)) return cut;
     if (is_direct(device, p)) return direct_cut(device, p, mm_batches(&p->s) * problems);
     mm_cut alone = choose_alone(device, p);
     bool many = problems > 1 || mm_images(p) > 1;

@@ -3,7 +3,7 @@
  */
 #include "ops/mm_code.h"
 
-/* Specialization constants of lib/mm.glsl, mm.comp, mms.comp and mv.comp. */
+/* Specialization constants of lib/mm.glsl, mm.comp, mms.comp, mv.comp and depthwise.comp. */
 enum {
     SPEC_TYPE = 8,
     SPEC_BM,
@@ -18,11 +18,13 @@ enum {
     SPEC_STAGES = 20,
     SPEC_STORE,
     SPEC_SWAP,
-    SPEC_FOLD
+    SPEC_FOLD,
+    SPEC_STRIDE,
+    SPEC_DILATION
 };
 enum { MODE_WHOLE, MODE_CHUNKED, MODE_SPLIT };
 /* As measured on an H200: products walk along k, cut chunks meet. */
-enum { LATENCY_MM = 10, LATENCY_MMS = 6, LATENCY_MV = 8, LATENCY_SUM = 5 };
+enum { LATENCY_MM = 10, LATENCY_MMS = 6, LATENCY_DEPTHWISE = 5, LATENCY_MV = 8, LATENCY_SUM = 5 };
 enum { SUM_GROUP = 256, SUM_ITEMS = 4, SUM_BUSY = 512 /* elements that keep a core busy, one an invocation */ };
 
 void mm_dense(mm_shape *s) {
@@ -215,6 +217,20 @@ static mm_code encode_direct(const device_traits *device, const mm_problem *p, m
     return c;
 }
 
+static mm_code encode_depthwise(const mm_problem *p, mm_cut cut, bool fused) {
+    static const char *const names[] = {"depthwise_real", "depthwise_fused", "", ""};
+    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = cut.group,
+                 .latency = LATENCY_DEPTHWISE};
+    row_mm *r = &c.row;
+    r->tiles_m = (r->out_size[1] - 1) / cut.tm + 1;
+    r->tiles_n = (uint32_t)mm_batches(&p->s);
+    c.tiles = ((uint64_t)r->tiles_m * r->tiles_n * r->out_size[2] - 1) / cut.group + 1;
+    shared_specs(&c, p, &cut);
+    spec(&c, SPEC_STRIDE, r->stride[1]);
+    spec(&c, SPEC_DILATION, r->dilation[1]);
+    return c;
+}
+
 static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
     static const char *const names[] = {"mv_real", "mv_fused", "", ""};
     const mm_shape *s = &p->s;
@@ -257,6 +273,7 @@ static uint32_t folded_load(uint32_t load, bool folded) {
 mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems, bool fused) {
     static const char *const names[] = {"mm_real", "mm_fused", "mm_int", "mm_f64"};
     if (cut.vector) return encode_vector(p, cut, fused);
+    if (cut.depthwise) return encode_depthwise(p, cut, fused);
     if (cut.bk == 0) return encode_direct(device, p, cut, problems, fused);
     const mm_shape *s = &p->s;
     bool split = cut.splits > 1;
@@ -317,6 +334,9 @@ void mm_describe(const char *kernel, uint32_t n, const uint32_t *ids, const uint
     static const char *const stores[] = {"one", "four", "rows"};
 #define SPEC(id, otherwise) spec_of(n, ids, content, id, otherwise)
     bool mm = strncmp(kernel, "mm_", 3) == 0, mms = strncmp(kernel, "mms_", 4) == 0, mv = strncmp(kernel, "mv_", 3) == 0;
+    if (strncmp(kernel, "depthwise_", 10) == 0)
+        text_add(out, "%u row%s, %s, %ux%u", SPEC(SPEC_TM, 1), SPEC(SPEC_TM, 1) == 1 ? "" : "s",
+                 braid_type_name((braid_type)SPEC(SPEC_TYPE, 1)), SPEC(SPEC_KERNEL + 1, 1), SPEC(SPEC_KERNEL + 2, 1));
     if (!mm && !mms && !mv) return;
     if (!mms) text_add(out, "%ux%ux%u/", SPEC(SPEC_BM, 64), SPEC(SPEC_BN, 64), SPEC(SPEC_BK, 16));
     uint32_t load_b = SPEC(SPEC_LOAD_B, LOAD_ROW), mode = SPEC(SPEC_MODE, MODE_WHOLE);

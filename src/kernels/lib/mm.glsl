@@ -77,6 +77,7 @@ elem4 elem_load4(uint64_t base, uint index) {
 
 // Element offset of batch entry b in an operand with these batch strides.
 uint64_t batch_offset(uint64_t strides[3], uint b, uint batch[3]) {
+    if (b < batch[2]) return uint64_t(b) * strides[2];
     uint last = b % batch[2], rest = b / batch[2];
     return uint64_t(rest / batch[1]) * strides[0] + uint64_t(rest % batch[1]) * strides[1] + uint64_t(last) * strides[2];
 }
