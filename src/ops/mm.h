@@ -1,5 +1,6 @@
 /*
- * mm: the product problem that MatMul, Gemm, Conv, ConvTranspose and Einsum hand to the kernels mm, mms, mv and depthwise.
+ * mm: the product problem that MatMul, Gemm, Conv, ConvTranspose and Einsum hand to the kernels mm, mms, mv and
+ * depthwise.
  */
 #ifndef BRAID_MM_H
 #define BRAID_MM_H
@@ -33,6 +34,7 @@ typedef struct mm_problem {
     int64_t groups;         /* batch entries that make one of the epilogue's batches, their rows following each other */
     const conv *image;      /* B is the image of this convolution (at most three axes); NULL: a matrix */
     int64_t images;         /* of `batch`, the outermost dim, that share A; 0, 1: none */
+    bool fused;             /* the node has one */
     bool free_order;        /* the number of problems may decide on the order of sums too */
     bool a_shared, b_shared; /* the same for all problems (kernels/abi.h): A or B */
     bool transposed;        /* of a ConvTranspose: A is [channel][m][tap], a_m the taps, a_k m * taps */

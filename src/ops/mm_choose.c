@@ -4,15 +4,28 @@
  */
 #include "ops/mm_code.h"
 
-/* Multiply-adds a cycle that a core reaches with this tile when it has enough of them. */
-#define TILE(m, n, k, rows, columns, rate) {{.bm = m, .bn = n, .bk = k, .tm = rows, .tn = columns, .splits = 1}, rate}
+/* rate: multiply-adds a cycle that a core reaches with a tile when it has enough of them; finish: hundredths of a cycle
+   that it takes to write a result. `alone` is for one problem and fixes the order of sums: a change there changes bits.
+   `many`, where only tiles, folds and splits are chosen, is fitted to times of 8 and of 64 problems on an H200, those of
+   five networks, each with every tile. */
+#define TILE(m, n, k, rows, columns, alone, many, finish) \
+    {{.bm = m, .bn = n, .bk = k, .tm = rows, .tn = columns, .splits = 1}, {alone, 0}, {many, finish}}
+typedef struct speed {
+    int rate, finish;
+} speed;
 static const struct {
     mm_cut cut;
-    int rate;
-} tiles[] = {TILE(128, 128, 16, 8, 8, 96), TILE(64, 128, 16, 8, 8, 90), TILE(128, 64, 16, 8, 8, 90),
-             TILE(64, 64, 16, 8, 4, 76),   TILE(64, 64, 16, 4, 4, 64),  TILE(32, 64, 16, 4, 4, 56),
-             TILE(64, 32, 16, 4, 4, 56),   TILE(32, 32, 32, 4, 4, 48),  TILE(32, 32, 32, 2, 4, 36),
-             TILE(16, 64, 32, 2, 4, 32),   TILE(16, 32, 32, 2, 4, 28)};
+    speed alone, many;
+} tiles[] = {TILE(128, 128, 16, 8, 8, 96, 80, 98), TILE(64, 128, 16, 8, 8, 90, 49, 115),
+             TILE(128, 64, 16, 8, 8, 90, 40, 110), TILE(64, 64, 16, 8, 4, 76, 56, 92),
+             TILE(64, 64, 16, 4, 4, 64, 52, 52),   TILE(32, 64, 16, 4, 4, 56, 46, 73),
+             TILE(64, 32, 16, 4, 4, 56, 51, 105),  TILE(32, 32, 32, 4, 4, 48, 26, 320),
+             TILE(32, 32, 32, 2, 4, 36, 30, 170),  TILE(16, 64, 32, 2, 4, 32, 26, 260),
+             TILE(16, 32, 32, 2, 4, 28, 28, 320)};
+enum {
+    FUSED_PERCENT = 190,  /* of the time for a result, with an epilogue */
+    CHUNKED_PERCENT = 92  /* of a rate, where totals stand beside the sums */
+};
 
 enum {
     CHUNK_STEP = 32,         /* every BK divides it */
@@ -27,16 +40,15 @@ typedef struct pace {
     double step;       /* a step of BK alone on its core: once, */
     double step_k;     /* for each k; each k and */
     double step_mac;   /* for each multiply-add of an invocation */
+    double result;     /* of an invocation, to be written */
     double rows;       /* looking up rows that are folded along m */
     double sum;        /* the second step of a split: a barrier and a launch */
     double sum_bytes;  /* of partial sums, a cycle */
 } pace;
-/* Of one problem alone: it fixes the order of sums, a change here changes bits. */
+/* Of one problem alone and of many, as above. */
 static const pace pace_alone = {.step = 500, .step_k = 16, .sum = 4500, .sum_bytes = 1500};
-/* Of many, where only tiles, folds and splits are chosen: fitted to times of 64 problems on an H200, in cycles of the
-   tiles' rates, which few warps on a core do not reach. */
-static const pace pace_many = {.step = 200, .step_k = 10, .step_mac = 1.9, .rows = 3400,
-                               .sum = 9000, .sum_bytes = 3000};
+static const pace pace_many = {.step = 500, .step_k = 20, .step_mac = 3, .result = 300, .rows = 3400,
+                               .sum = 17500, .sum_bytes = 3000};
 
 size_t mm_tile_count(void) {
     return COUNT_OF(tiles);
@@ -62,12 +74,14 @@ static double step_cycles(const mm_cut *c, const pace *at) {
     return at->step + c->bk * (at->step_k + c->tm * c->tn * at->step_mac);
 }
 
-static double cycles(const mm_problem *p, const mm_dims *d, const mm_cut *c, int rate, int64_t cores, const pace *at) {
+static double cycles(const mm_problem *p, const mm_dims *d, const mm_cut *c, speed of, int64_t cores, const pace *at) {
     int64_t groups = up(d->m, c->bm) * up(d->n, c->bn) * d->entries * c->splits, rounds = up(groups, cores);
     int64_t k = p->s.k < (int64_t)c->chunk || c->splits == 1 ? p->s.k : (int64_t)c->chunk;
     int64_t resident = c->group >= 256 ? 2 : c->group >= 128 ? 4 : 8;
-    double busy = (double)rounds * c->bm * c->bn * (double)k / rate;
-    double group = (double)up(k, c->bk) * step_cycles(c, at) + (c->fold == FOLD_M ? at->rows : 0);
+    double fused = p->fused && c->splits == 1 ? FUSED_PERCENT / 100.0 : 1, finish = of.finish / 100.0 * fused;
+    double results = (double)rounds * c->bm * c->bn, busy = results * (double)k / of.rate + results * finish;
+    double group = (double)up(k, c->bk) * step_cycles(c, at) + c->tm * c->tn * at->result * fused +
+                   (c->fold == FOLD_M ? at->rows : 0);
     double stalled = (double)up(rounds, resident) * group, sum = 0;
     if (c->splits > 1) sum = at->sum + (double)c->splits * (double)(d->m * d->n * d->entries) * 8 / at->sum_bytes;
     return (busy > stalled ? busy : stalled) + sum;
@@ -112,7 +126,7 @@ static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
             c.splits = (uint32_t)(i == 0 ? 1 : up(p->s.k, chunk));
             c.chunk = (uint32_t)(chunk > CHUNK_MAX ? CHUNK_MAX : chunk ? chunk : CHUNK_STEP);
             if (c.splits > 1) c.splits = (uint32_t)up(p->s.k, c.chunk);
-            double now = cycles(p, &d, &c, tiles[t].rate, cores, &pace_alone);
+            double now = cycles(p, &d, &c, tiles[t].alone, cores, &pace_alone);
             if (best.bm && now >= best_cycles) continue;
             best = c;
             best_cycles = now;
@@ -152,14 +166,6 @@ typedef struct search {
     double cycles; /* of the best; 0: none yet */
 } search;
 
-/* What a tile's rate is worth, in percent, where an invocation has 64 sums: few warps that fetch an image, have short
-   work or totals beside their sums wait for it. As measured on an H200. */
-static int worth(const mm_problem *p, const mm_cut *c, bool chunked) {
-    if (c->tm * c->tn < 64) return 100;
-    if (c->group >= 256) return chunked ? 95 : 100;
-    return chunked || c->splits > 1 || p->image ? 80 : 100;
-}
-
 /* Tries every tile and fold with this chunk. */
 static void search_chunk(search *q, uint32_t chunk) {
     const mm_problem *p = q->p;
@@ -175,8 +181,9 @@ static void search_chunk(search *q, uint32_t chunk) {
             for (int split = 0; split <= (splits > 1); split++) {
                 c.splits = split ? (uint32_t)splits : 1;
                 if (!may_split(p, &c, q->problems)) continue;
-                int rate = tiles[t].rate * worth(p, &c, splits > 1 && !split) / 100;
-                double now = cycles(p, &d, &c, rate, cores, &pace_many);
+                speed of = tiles[t].many;
+                if (splits > 1 && !split) of.rate = of.rate * CHUNKED_PERCENT / 100;
+                double now = cycles(p, &d, &c, of, cores, &pace_many);
                 if (!fold && q->device->fold_always) now *= NEVER;
                 if (!split && q->device->split_always) now *= NEVER;
                 if (q->cycles > 0 && now >= q->cycles) continue;

@@ -333,8 +333,9 @@ void mm_describe(const char *kernel, uint32_t n, const uint32_t *ids, const uint
     static const char *const folds[] = {"", " fold n", " fold m"}, *const modes[] = {"whole", "chunked", "split"};
     static const char *const stores[] = {"one", "four", "rows"};
 #define SPEC(id, otherwise) spec_of(n, ids, content, id, otherwise)
-    bool mm = strncmp(kernel, "mm_", 3) == 0, mms = strncmp(kernel, "mms_", 4) == 0, mv = strncmp(kernel, "mv_", 3) == 0;
-    if (strncmp(kernel, "depthwise_", 10) == 0)
+#define IS(name) (strncmp(kernel, name "_", sizeof name) == 0)
+    bool mm = IS("mm"), mms = IS("mms"), mv = IS("mv");
+    if (IS("depthwise"))
         text_add(out, "%u row%s, %s, %ux%u", SPEC(SPEC_TM, 1), SPEC(SPEC_TM, 1) == 1 ? "" : "s",
                  braid_type_name((braid_type)SPEC(SPEC_TYPE, 1)), SPEC(SPEC_KERNEL + 1, 1), SPEC(SPEC_KERNEL + 2, 1));
     if (!mm && !mms && !mv) return;
@@ -349,5 +350,6 @@ void mm_describe(const char *kernel, uint32_t n, const uint32_t *ids, const uint
     if (SPEC(SPEC_SWAP, 0)) text_add(out, ", swapped");
     if (!mms) text_add(out, ", %s", WORD(modes, mode));
     if (mm) text_add(out, ", stores %s", WORD(stores, SPEC(SPEC_STORE, 0)));
+#undef IS
 #undef SPEC
 }

@@ -58,6 +58,7 @@ braid_status mm_lower(lowering *l, const mm_problem *problem) {
     if (!real && l->node->epilogue) return BRAID_UNSUPPORTED;
     if (p.s.m == 0 || p.s.n == 0 || mm_batches(&p.s) == 0) return BRAID_OK;
     if (!mm_merge_batch(&p.s) || !mm_reachable(&p)) return BRAID_UNSUPPORTED;
+    p.fused = fused;
     p.free_order = l->free_order;
     p.a_shared = lower_shared(l, p.a.storage);
     p.b_shared = lower_shared(l, p.b.storage);

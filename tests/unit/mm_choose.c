@@ -64,6 +64,9 @@ static void in_words(void **state) {
     mm_describe("mms_int", 4, ids, odd, &t);
     assert_string_equal(t.data, "4x4, float32, b image 1x3x5");
     text_free(&t);
+    mm_describe("depthwise_fused", 4, (const uint32_t[]){12, 8, 18, 19}, (const uint32_t[]){7, 1, 3, 5}, &t);
+    assert_string_equal(t.data, "7 rows, float32, 3x5");
+    text_free(&t);
     mm_describe("mmsum_real", 0, NULL, NULL, &t);
     mm_describe("map_f32", 4, ids, odd, &t);
     assert_null(t.data);
