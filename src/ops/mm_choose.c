@@ -5,17 +5,17 @@
 #include "ops/mm_code.h"
 
 /* rate: multiply-adds a cycle that a core reaches with a tile when it has enough of them; finish: hundredths of a cycle
-   that it takes to write a result. `alone` is for one problem and fixes the order of sums: a change there changes bits.
-   `many`, where only tiles, folds and splits are chosen, is fitted to times of 8 and of 64 problems on an H200, those of
-   five networks, each with every tile. */
-#define TILE(m, n, k, rows, columns, alone, many, finish) \
-    {{.bm = m, .bn = n, .bk = k, .tm = rows, .tn = columns, .splits = 1}, {alone, 0}, {many, finish}}
+   that it takes to write a result. `chunking` is what the length of a chunk is found with, which fixes the order of sums:
+   a change there changes bits. `running`, for tiles, folds and splits, is fitted to times of 1, 8 and 64 problems on an
+   H200, those of six networks, each with every tile. */
+#define TILE(m, n, k, rows, columns, chunking, rate, finish) \
+    {{.bm = m, .bn = n, .bk = k, .tm = rows, .tn = columns, .splits = 1}, {chunking, 0}, {rate, finish}}
 typedef struct speed {
     int rate, finish;
 } speed;
 static const struct {
     mm_cut cut;
-    speed alone, many;
+    speed chunking, running;
 } tiles[] = {TILE(128, 128, 16, 8, 8, 96, 80, 98), TILE(64, 128, 16, 8, 8, 90, 49, 115),
              TILE(128, 64, 16, 8, 8, 90, 40, 110), TILE(64, 64, 16, 8, 4, 76, 56, 92),
              TILE(64, 64, 16, 4, 4, 64, 52, 52),   TILE(32, 64, 16, 4, 4, 56, 46, 73),
@@ -45,10 +45,10 @@ typedef struct pace {
     double sum;        /* the second step of a split: a barrier and a launch */
     double sum_bytes;  /* of partial sums, a cycle */
 } pace;
-/* Of one problem alone and of many, as above. */
-static const pace pace_alone = {.step = 500, .step_k = 16, .sum = 4500, .sum_bytes = 1500};
-static const pace pace_many = {.step = 500, .step_k = 20, .step_mac = 3, .result = 300, .rows = 3400,
-                               .sum = 17500, .sum_bytes = 3000};
+/* As above. */
+static const pace pace_chunking = {.step = 500, .step_k = 16, .sum = 4500, .sum_bytes = 1500};
+static const pace pace_running = {.step = 500, .step_k = 20, .step_mac = 3, .result = 300, .rows = 3400,
+                                  .sum = 17500, .sum_bytes = 3000};
 
 size_t mm_tile_count(void) {
     return COUNT_OF(tiles);
@@ -108,8 +108,9 @@ static bool is_direct(const device_traits *device, const mm_problem *p) {
            (p->image && p->s.m <= 8 && p->s.k <= 64);
 }
 
-/* The cut of one problem alone: what fixes the chunk. */
-static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
+/* The length of a chunk, from one problem alone, with the tile and the splits for which it was found; or the cut for
+   kernel mv. */
+static mm_cut choose_chunk(const device_traits *device, const mm_problem *p) {
     static const int64_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
     int64_t cores = device->cores ? device->cores : 1;
     mm_dims d = {p->s.m, p->s.n, mm_batches(&p->s)};
@@ -126,7 +127,7 @@ static mm_cut choose_alone(const device_traits *device, const mm_problem *p) {
             c.splits = (uint32_t)(i == 0 ? 1 : up(p->s.k, chunk));
             c.chunk = (uint32_t)(chunk > CHUNK_MAX ? CHUNK_MAX : chunk ? chunk : CHUNK_STEP);
             if (c.splits > 1) c.splits = (uint32_t)up(p->s.k, c.chunk);
-            double now = cycles(p, &d, &c, tiles[t].alone, cores, &pace_alone);
+            double now = cycles(p, &d, &c, tiles[t].chunking, cores, &pace_chunking);
             if (best.bm && now >= best_cycles) continue;
             best = c;
             best_cycles = now;
@@ -140,11 +141,12 @@ static double vector_cycles(const mm_problem *p, const mm_cut *c, uint32_t probl
     int64_t columns = p->s.m > p->s.n ? p->s.m : p->s.n, k = p->s.k < (int64_t)c->chunk ? p->s.k : (int64_t)c->chunk;
     double entries = (double)mm_batches(&p->s) * problems, bytes = (double)p->s.k * (double)columns * 4;
     double core = (double)up(columns, c->bn) * GROUP_CYCLES + bytes / CACHE_BYTES;
-    return (double)up(k, c->bk) * step_cycles(c, &pace_alone) + core * entries / (double)cores;
+    return (double)up(k, c->bk) * step_cycles(c, &pace_chunking) + core * entries / (double)cores;
 }
 
 static bool may_fold(const mm_problem *p, const mm_cut *c, uint32_t problems, mm_fold fold) {
     if (fold == FOLD_NONE) return true;
+    if (problems == 1 && mm_images(p) == 1) return false;
     if (p->transposed || (p->image && fold == FOLD_M)) return false;
     bool shared = problems == 1 || (fold == FOLD_N ? p->a_shared : p->b_shared);
     return shared && c->group % (fold == FOLD_N ? c->bn : c->bm) == 0;
@@ -162,6 +164,7 @@ typedef struct search {
     const device_traits *device;
     const mm_problem *p;
     uint32_t problems;
+    bool many;     /* problems or images */
     mm_cut best;
     double cycles; /* of the best; 0: none yet */
 } search;
@@ -181,11 +184,11 @@ static void search_chunk(search *q, uint32_t chunk) {
             for (int split = 0; split <= (splits > 1); split++) {
                 c.splits = split ? (uint32_t)splits : 1;
                 if (!may_split(p, &c, q->problems)) continue;
-                speed of = tiles[t].many;
+                speed of = tiles[t].running;
                 if (splits > 1 && !split) of.rate = of.rate * CHUNKED_PERCENT / 100;
-                double now = cycles(p, &d, &c, of, cores, &pace_many);
-                if (!fold && q->device->fold_always) now *= NEVER;
-                if (!split && q->device->split_always) now *= NEVER;
+                double now = cycles(p, &d, &c, of, cores, &pace_running);
+                if (!fold && q->many && q->device->fold_always) now *= NEVER;
+                if (!split && q->many && q->device->split_always) now *= NEVER;
                 if (q->cycles > 0 && now >= q->cycles) continue;
                 q->best = c;
                 q->cycles = now;
@@ -194,15 +197,17 @@ static void search_chunk(search *q, uint32_t chunk) {
     }
 }
 
-/* The best way to cut many: the chunk is what one problem alone has, unless the order of sums is free. */
-static mm_cut choose_many(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut alone) {
-    search q = {device, p, problems, alone, 0};
-    if (alone.vector && mm_vector_choose(device, p, problems, &q.best))
+/* The best way to work in these chunks; where the order of sums is free, many problems may be summed in one piece. */
+static mm_cut choose_cut(const device_traits *device, const mm_problem *p, uint32_t problems, mm_cut first) {
+    search q = {device, p, problems, problems > 1 || mm_images(p) > 1, first, 0};
+    if (first.vector && !q.many) return first;
+    if (first.vector && mm_vector_choose(device, p, problems, &q.best))
         q.cycles = vector_cycles(p, &q.best, problems, device->cores ? device->cores : 1);
     if (device->fold_always || device->split_always) q.cycles *= NEVER * NEVER;
-    search_chunk(&q, alone.chunk);
+    search_chunk(&q, first.chunk);
     int64_t whole = up(p->s.k, CHUNK_STEP) * CHUNK_STEP;
-    if (p->free_order && whole > alone.chunk) search_chunk(&q, (uint32_t)(whole > CHUNK_MAX ? CHUNK_MAX : whole));
+    if (q.many && p->free_order && whole > first.chunk)
+        search_chunk(&q, (uint32_t)(whole > CHUNK_MAX ? CHUNK_MAX : whole));
     return q.best;
 }
 
@@ -210,7 +215,6 @@ mm_cut mm_choose(const device_traits *device, const mm_problem *p, uint32_t prob
     mm_cut cut;
     if (mm_depthwise_choose(device, p, problems, &cut)) return cut;
     if (is_direct(device, p)) return direct_cut(device, p, mm_batches(&p->s) * problems);
-    mm_cut alone = choose_alone(device, p);
-    bool many = problems > 1 || mm_images(p) > 1;
-    return many && alone.bm ? choose_many(device, p, problems, alone) : alone;
+    mm_cut first = choose_chunk(device, p);
+    return first.bm ? choose_cut(device, p, problems, first) : first;
 }
