@@ -172,15 +172,20 @@ static size_t with_copies(const braid_step_time *steps, size_t count, const brai
     return n;
 }
 
-/* Gives the steps names that a terminal and JSON take; to be freed when the steps are done with. NULL: no memory. */
+/* Gives the steps names of their own, which a terminal and JSON take; to be freed when the steps are done with. NULL: no
+   memory. */
 static char *clean_names(braid_step_time *steps, size_t count) {
     size_t bytes = 1;
-    for (size_t i = 0; i < count; i++) bytes += strlen(steps[i].node) + 1;
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(steps[i].node) + strlen(steps[i].op) + strlen(steps[i].kernel) + 3;
     char *names = malloc(bytes), *at = names;
     for (size_t i = 0; names && i < count; i++) {
-        char *name = at;
-        at = text_line(name, steps[i].node);
-        steps[i].node = name;
+        const char **const own[] = {&steps[i].node, &steps[i].op, &steps[i].kernel};
+        for (size_t k = 0; k < 3; k++) {
+            char *name = at;
+            at = text_line(name, *own[k]);
+            *own[k] = name;
+        }
     }
     return names;
 }

@@ -58,7 +58,8 @@ void main() {
     uint64_t a = operand_address(row.r.a, p) + batch_offset(row.r.a_batch, entry, row.r.batch) * type_bytes(TYPE);
     uint64_t b = operand_address(row.r.b, p) + batch_offset(row.r.b_batch, entry, row.r.batch) * type_bytes(TYPE);
     [[unroll]] for (uint i = 0u; i < TAPS; i++) taps[i] = elem_load(a, i);
-    [[unroll]] for (uint i = 0u; i < TM; i++) sums[i] = elem(0);
+    // 0, but not for the compiler, which takes fma(a, b, 0) for a * b: -0 may stay then where a sum is +0.
+    [[unroll]] for (uint i = 0u; i < TM; i++) sums[i] = uintBitsToFloat(row.r.reserved);
     add_image(row, b, h, w);
     finish_state s = finish_begin(row, p, entry);
     [[unroll]] for (uint i = 0u; i < TM; i++)
