@@ -76,7 +76,8 @@ static const row rows[] = {
      "for half of --seconds at least and 2 s, or --seconds, at most; profile without --runs\n"
      "for half a second, or a second after a long first run; 0: measure at once"},
     {"runs", 0, "N", BENCH | PROFILE, COUNT, AT(runs),
-     "measured runs (default: bench: as many as fit --seconds; profile: 1, shows the quickest)"},
+     "measured runs (default: bench: as many as fit --seconds; profile: 1); profile shows the\n"
+     "quickest of them"},
     {"seconds", 0, "S", BENCH, NUMBER, AT(seconds), "time to measure for (default 2)"},
     {"trace", 0, "FILE", PROFILE, TEXT, AT(trace), "write a Chrome trace"},
     {"pipelines", 0, NULL, PROFILE, FLAG, AT(pipelines),

@@ -79,7 +79,7 @@ static bench_figures figures_of(const samples *s, uint32_t items, const bench_fi
 
 /* A window of runs is this long and has this many. Times are steady when for STEADY_NS no window's median was more than
    2 % below that of the window before. After a long first run, clocks may stay low for longer than that. */
-enum { WINDOW_RUNS = 3, WINDOW_NS = 50000000, STEADY_NS = 150000000, LONG_MS = 500, RISE_NS = 1000000000 };
+enum { WINDOW_RUNS = 3, WINDOW_NS = 50000000, STEADY_NS = 150000000 };
 static const double FALL = 0.98, WARM_MOST_S = 2;
 
 /* Device time where there is one. */
@@ -101,14 +101,14 @@ static braid_status warm_window(bench_work *w, samples *s, uint64_t last, bool *
     return BRAID_OK;
 }
 
-/* Runs until times are steady, for half of --seconds at least (after a long first run for RISE_NS) and for WARM_MOST_S or
-   --seconds at most. */
+/* Runs until times are steady, for half of --seconds at least (after a long first run for CLI_RISE_NS) and for
+   WARM_MOST_S or --seconds at most. */
 static braid_status warm_steady(const cli_options *o, bench_work *w, samples *s, bench_steady *out, braid_error *err) {
     double most = o->seconds > WARM_MOST_S ? o->seconds : WARM_MOST_S, before = 0;
     uint64_t start = cli_clock_ns(), least = start + (uint64_t)(o->seconds * 1e9 / 2),
              last = start + (uint64_t)(most * 1e9), since = start;
     bool whole = true;
-    if (w->first_ms >= LONG_MS && least < start + RISE_NS) least = start + RISE_NS;
+    if (w->first_ms >= CLI_LONG_RUN_NS / 1e6 && least < start + CLI_RISE_NS) least = start + CLI_RISE_NS;
     for (uint64_t now = start; now < last && whole && !(*out == BENCH_STEADY && now >= least); now = cli_clock_ns()) {
         TRY(warm_window(w, s, last, &whole, err));
         if (!whole) break;

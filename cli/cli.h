@@ -97,6 +97,8 @@ void cli_progress_end(void);
 /* Log callback; `user` is the cli_options. */
 void cli_log(void *user, braid_log_level level, const char *line);
 uint64_t cli_clock_ns(void);
+/* After a first run this long, in which pipelines were made, a device's clocks take so long to rise. */
+enum { CLI_LONG_RUN_NS = 500000000, CLI_RISE_NS = 1000000000 };
 
 /* ---- engine.c */
 typedef struct engine {

@@ -253,14 +253,14 @@ static braid_status run_once(work *w, braid_error *err) {
 }
 
 /* A device's clocks fall while nothing runs, and rise under load: without --runs, runs are made for that long. */
-enum { RISE_NS = 500000000, RISE_AFTER_LONG_NS = 1000000000, LONG_NS = 500000000 };
+enum { WARM_NS = 500000000 };
 
 static braid_status warm_up(const cli_options *o, work *w, braid_error *err) {
     uint64_t start = cli_clock_ns(), until = 0;
     for (int64_t i = 0; i < o->warmup || (o->warmup && cli_clock_ns() < until); i++) {
         TRY(run_once(w, err));
         uint64_t now = cli_clock_ns();
-        if (i == 0 && !o->runs && !o->pipelines) until = now + (now - start < LONG_NS ? RISE_NS : RISE_AFTER_LONG_NS);
+        if (i == 0 && !o->runs && !o->pipelines) until = now + (now - start < CLI_LONG_RUN_NS ? WARM_NS : CLI_RISE_NS);
     }
     return BRAID_OK;
 }

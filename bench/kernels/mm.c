@@ -274,9 +274,9 @@ static uint64_t time_program(bench *t, gpu_program *recorded) {
 /* Fills in the times of v->cut and its error. */
 static void measure(bench *t, const mm_problem *p, variant *v) {
     mm_cut cut = v->cut;
-    mm_code code[2] = {mm_encode(gpu_traits(t->g), p, cut, t->lanes, false)};
+    mm_code code[2] = {mm_encode(gpu_traits(t->g), p, cut, t->lanes)};
     bool split = cut.splits > 1;
-    if (split) code[1] = mm_encode_sum(gpu_traits(t->g), p, cut, t->lanes, false);
+    if (split) code[1] = mm_encode_sum(gpu_traits(t->g), p, cut, t->lanes);
     gpu_dispatch dispatches[2 * 64];
     uint32_t n = 0, steps = split ? 2 : 1;
     row_mm rows[2];

@@ -4,8 +4,9 @@
 //! variant int -DINTEGER
 //! variant f64 -DFLOAT64
 // mms.comp: product and convolution without shared memory: for software devices (a CPU behind Vulkan), where barriers
-// cost more than they save, for depthwise and for transposed convolutions. Invocations lie along n; every invocation of
-// a workgroup reads the same TM rows of A, which compilers turn into scalar loads. No division in the loop, one chunk.
+// cost more than they save, for transposed convolutions and those of few outputs that depthwise.comp does not take.
+// Invocations lie along n; every invocation of a workgroup reads the same TM rows of A, which compilers turn into scalar
+// loads. No division in the loop, one chunk.
 // tile = (batch * tiles_n + tile_n) * tiles_m + tile_m, a tile being TM rows x (group * TN) columns.
 // In convolutions a_k is the step of A from one input channel to the next.
 #extension GL_GOOGLE_include_directive : require

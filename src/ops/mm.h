@@ -34,7 +34,7 @@ typedef struct mm_problem {
     int64_t groups;         /* batch entries that make one of the epilogue's batches, their rows following each other */
     const conv *image;      /* B is the image of this convolution (at most three axes); NULL: a matrix */
     int64_t images;         /* of `batch`, the outermost dim, that share A; 0, 1: none */
-    bool fused;             /* the node has one */
+    bool fused;             /* set by mm_lower: the node has one to be run; kernels are built with it */
     bool free_order;        /* the number of problems may decide on the order of sums too */
     bool a_shared, b_shared; /* the same for all problems (kernels/abi.h): A or B */
     bool transposed;        /* of a ConvTranspose: A is [channel][m][tap], a_m the taps, a_k m * taps */
@@ -72,7 +72,7 @@ mm_cut mm_tile(size_t i); /* the tiles that mm_choose picks from, group set, in 
 bool mm_vector_choose(const device_traits *, const mm_problem *, uint32_t problems, mm_cut *out);
 /* A cut for it with this chunk and this many invocations along the columns; false where the device has no room. */
 bool mm_vector_cut(const device_traits *, const mm_problem *, uint32_t chunk, uint32_t across, mm_cut *out);
-/* The cut for kernel depthwise: false where it is not meant for the problem. */
+/* The cut for kernel depthwise: false where it is not meant for the problem, however many there are. */
 bool mm_depthwise_choose(const device_traits *, const mm_problem *, uint32_t problems, mm_cut *out);
 
 #endif

@@ -192,10 +192,9 @@ static void shared_specs(mm_code *c, const mm_problem *p, const mm_cut *cut) {
         spec(c, (uint32_t)(SPEC_KERNEL + 3 - p->image->axes + i), (uint32_t)p->image->kernel[i]);
 }
 
-static mm_code encode_direct(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems,
-                             bool fused) {
+static mm_code encode_direct(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems) {
     static const char *const names[] = {"mms_real", "mms_fused", "mms_int", "mms_f64"};
-    mm_code c = {.kernel = kernel_of(p, fused, names), .latency = LATENCY_MMS};
+    mm_code c = {.kernel = kernel_of(p, p->fused, names), .latency = LATENCY_MMS};
     c.swapped = !p->image && p->s.n < 8 && p->s.m > p->s.n; /* too narrow for invocations along n */
     if (c.swapped) {
         mm_problem q = *p;
@@ -217,9 +216,9 @@ static mm_code encode_direct(const device_traits *device, const mm_problem *p, m
     return c;
 }
 
-static mm_code encode_depthwise(const mm_problem *p, mm_cut cut, bool fused) {
+static mm_code encode_depthwise(const mm_problem *p, mm_cut cut) {
     static const char *const names[] = {"depthwise_real", "depthwise_fused", "", ""};
-    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = cut.group,
+    mm_code c = {.kernel = kernel_of(p, p->fused, names), .row = row_fill(p, &cut), .group = cut.group,
                  .latency = LATENCY_DEPTHWISE};
     row_mm *r = &c.row;
     r->tiles_m = (r->out_size[1] - 1) / cut.tm + 1;
@@ -231,10 +230,10 @@ static mm_code encode_depthwise(const mm_problem *p, mm_cut cut, bool fused) {
     return c;
 }
 
-static mm_code encode_vector(const mm_problem *p, mm_cut cut, bool fused) {
+static mm_code encode_vector(const mm_problem *p, mm_cut cut) {
     static const char *const names[] = {"mv_real", "mv_fused", "", ""};
     const mm_shape *s = &p->s;
-    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = cut.group,
+    mm_code c = {.kernel = kernel_of(p, p->fused, names), .row = row_fill(p, &cut), .group = cut.group,
                  .latency = LATENCY_MV};
     c.swapped = mm_vector_swapped(p);
     if (c.swapped) row_swap(&c.row);
@@ -270,14 +269,14 @@ static uint32_t folded_load(uint32_t load, bool folded) {
     return folded && load == LOAD_K ? LOAD_ROW : load;
 }
 
-mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems, bool fused) {
+mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems) {
     static const char *const names[] = {"mm_real", "mm_fused", "mm_int", "mm_f64"};
-    if (cut.vector) return encode_vector(p, cut, fused);
-    if (cut.depthwise) return encode_depthwise(p, cut, fused);
-    if (cut.bk == 0) return encode_direct(device, p, cut, problems, fused);
+    if (cut.vector) return encode_vector(p, cut);
+    if (cut.depthwise) return encode_depthwise(p, cut);
+    if (cut.bk == 0) return encode_direct(device, p, cut, problems);
     const mm_shape *s = &p->s;
     bool split = cut.splits > 1;
-    mm_code c = {.kernel = kernel_of(p, fused && !split, names), .row = row_fill(p, &cut), .group = cut.group,
+    mm_code c = {.kernel = kernel_of(p, p->fused && !split, names), .row = row_fill(p, &cut), .group = cut.group,
                  .latency = LATENCY_MM};
     grid(&c, p, &cut, problems);
     shared_specs(&c, p, &cut);
@@ -294,9 +293,9 @@ mm_code mm_encode(const device_traits *device, const mm_problem *p, mm_cut cut, 
     return c;
 }
 
-mm_code mm_encode_sum(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems, bool fused) {
+mm_code mm_encode_sum(const device_traits *device, const mm_problem *p, mm_cut cut, uint32_t problems) {
     static const char *const names[] = {"mmsum_real", "mmsum_fused", "mmsum_int", "mmsum_f64"};
-    mm_code c = {.kernel = kernel_of(p, fused, names), .row = row_fill(p, &cut), .group = SUM_GROUP,
+    mm_code c = {.kernel = kernel_of(p, p->fused, names), .row = row_fill(p, &cut), .group = SUM_GROUP,
                  .latency = LATENCY_SUM};
     uint64_t entry = (uint64_t)c.row.m * c.row.n, cores = device->cores ? device->cores : 1;
     double all = (double)entry * (double)mm_batches(&p->s) * problems;

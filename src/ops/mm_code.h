@@ -43,11 +43,10 @@ uint32_t mm_load_kind(const mm_problem *, const mm_operand *, const int64_t *bat
 bool mm_vector_swapped(const mm_problem *);
 uint32_t mm_vector_load(const mm_problem *);
 
-/* The step of mm (cut->bk > 0), mms, mv (cut->vector) or depthwise (cut->depthwise). fused: the kernel's build with an
-   epilogue. The problem's batch is merged. */
-mm_code mm_encode(const device_traits *, const mm_problem *, mm_cut, uint32_t problems, bool fused);
+/* The step of mm (cut->bk > 0), mms, mv (cut->vector) or depthwise (cut->depthwise). The problem's batch is merged. */
+mm_code mm_encode(const device_traits *, const mm_problem *, mm_cut, uint32_t problems);
 /* The step of mmsum after a split mm, and the bytes of partial sums between them. */
-mm_code mm_encode_sum(const device_traits *, const mm_problem *, mm_cut, uint32_t problems, bool fused);
+mm_code mm_encode_sum(const device_traits *, const mm_problem *, mm_cut, uint32_t problems);
 bool mm_partial_bytes(const mm_problem *, mm_cut, uint64_t *out);
 
 /* The constants of a product kernel in words, "64x128x16/8x8 fold n, float32, a k4, b image 1x3x3, whole, stores rows";

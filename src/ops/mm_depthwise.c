@@ -41,9 +41,9 @@ static int64_t fetches(const conv *c, int64_t rows) {
 }
 
 /* In cycles: what the cores take for all invocations, or one of them for its own. */
-static double cycles(const conv *c, int64_t taps, int64_t invocations, int64_t rows, int64_t cores) {
+static double cycles(const conv *c, int64_t taps, double invocations, int64_t rows, int64_t cores) {
     double instructions = (double)(SETUP + fetches(c, rows) * FETCH + rows * (taps + FINISH));
-    double busy = (double)invocations * instructions / (double)(cores * PER_CYCLE), alone = instructions * LATENCY;
+    double busy = invocations * instructions / (double)(cores * PER_CYCLE), alone = instructions * LATENCY;
     return busy > alone ? busy : alone;
 }
 
@@ -51,12 +51,12 @@ bool mm_depthwise_choose(const device_traits *device, const mm_problem *p, uint3
     static const uint32_t rows[] = {1, 2, 4, 7};
     if (!is_depthwise(device, p)) return false;
     const conv *c = p->image;
-    int64_t high = down(c, c->out), columns, all;
+    int64_t high = down(c, c->out), columns;
     double least = 0;
     if (!i64_mul(mm_batches(&p->s), across(c, c->out), &columns) || columns > UINT32_MAX / (high + GROUP)) return false;
     *out = (mm_cut){.depthwise = true, .group = GROUP, .splits = 1, .chunk = (uint32_t)p->s.k};
     for (size_t i = 0; i < COUNT_OF(rows) && fetches(c, rows[i]) <= FETCHES_MAX; i++) {
-        if (!i64_mul(columns * up(high, rows[i]), problems, &all)) return false;
+        double all = (double)(columns * up(high, rows[i])) * problems;
         double now = cycles(c, p->s.k, all, rows[i], device->cores ? device->cores : 1);
         if (out->tm && now >= least) continue;
         least = now;

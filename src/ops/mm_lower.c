@@ -51,19 +51,19 @@ static braid_status finish_operands(lowering *l, step *s, const mm_problem *p) {
 
 braid_status mm_lower(lowering *l, const mm_problem *problem) {
     mm_problem p = *problem;
-    bool real = type_is_float(p.type) && p.type != BRAID_FLOAT64, fused = p.epilogue && l->node->epilogue;
+    bool real = type_is_float(p.type) && p.type != BRAID_FLOAT64;
     bool integer = type_is_integer(p.type) && braid_type_bytes(p.type) >= 4;
     if (!real && !(integer && p.alpha == 1 && p.beta == 1) && !(p.type == BRAID_FLOAT64 && l->device->float64))
         return BRAID_UNSUPPORTED;
     if (!real && l->node->epilogue) return BRAID_UNSUPPORTED;
     if (p.s.m == 0 || p.s.n == 0 || mm_batches(&p.s) == 0) return BRAID_OK;
     if (!mm_merge_batch(&p.s) || !mm_reachable(&p)) return BRAID_UNSUPPORTED;
-    p.fused = fused;
+    p.fused = p.epilogue && l->node->epilogue;
     p.free_order = l->free_order;
     p.a_shared = lower_shared(l, p.a.storage);
     p.b_shared = lower_shared(l, p.b.storage);
     mm_cut cut = mm_choose(l->device, &p, l->problems);
-    mm_code c = mm_encode(l->device, &p, cut, l->problems, fused);
+    mm_code c = mm_encode(l->device, &p, cut, l->problems);
     uint64_t bytes = 0;
     if (c.tiles > UINT32_MAX || !mm_partial_bytes(&p, cut, &bytes)) return BRAID_UNSUPPORTED;
     bool can_fold = !p.transposed && (p.a_shared || (p.b_shared && !p.image));
@@ -77,7 +77,7 @@ braid_status mm_lower(lowering *l, const mm_problem *problem) {
     if (cut.splits == 1) return finish_operands(l, s, &p);
     int32_t partial = lower_scratch(l, bytes);
     TRY(lower_operand(l, s, offsetof(row_mm, partial), partial, 0, bytes, ACCESS_WRITE));
-    c = mm_encode_sum(l->device, &p, cut, l->problems, fused);
+    c = mm_encode_sum(l->device, &p, cut, l->problems);
     if (c.tiles > UINT32_MAX) return BRAID_UNSUPPORTED;
     if (!(s = step_new(l, &c, "a sum of parts"))) return error_memory(l->err);
     s->bytes = bytes + p.c.bytes;

@@ -1,16 +1,11 @@
 /*
- * depthwise.c: kernel depthwise against mms, bit for bit, and against the CPU: plans for made-up GPUs of few to many
- * cores, so that an invocation makes 1 to 7 rows of outputs. One and two axes, unlike pads, strides and dilations,
- * lanes, tails. BRAID_TEST_ALL=N: N convolutions; BRAID_TEST_SEED.
+ * depthwise.c: kernel depthwise against mms, bit for bit where the device is a software one, and against the CPU: plans
+ * for made-up GPUs of few to many cores, so that an invocation makes 1 to 7 rows of outputs. One and two axes, unlike
+ * pads, strides and dilations, lanes, tails. BRAID_TEST_ALL=N: N convolutions; BRAID_TEST_SEED.
  */
 #include "ops_gpu.h"
 
 enum { LANES = 3 };
-
-static int64_t below(int64_t n) {
-    return (int64_t)(ops_uniform() * (double)n);
-}
-#define ONE_OF(...) (((const int64_t[]){__VA_ARGS__})[below((int64_t)COUNT_OF(((const int64_t[]){__VA_ARGS__})))])
 
 typedef struct drawn {
     char source[1024];
@@ -27,15 +22,15 @@ static void list(char *to, size_t room, const int64_t *of, int n) {
 static void draw(drawn *d) {
     static const char *const tails[] = {"y = Identity(m)", "y = Relu(m)", "y = Add(m, m)", "t = Sigmoid(m) y = Mul(m, t)"};
     char in[64], kernel[64], strides[64], dilations[64], pads[64];
-    *d = (drawn){.type = (braid_type)ONE_OF(BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT16, BRAID_BFLOAT16),
-                 .axes = (int)ONE_OF(1, 2, 2, 2), .batch = ONE_OF(1, 1, 2), .channels = ONE_OF(1, 2, 7, 20)};
+    *d = (drawn){.type = (braid_type)OPS_ONE_OF(BRAID_FLOAT32, BRAID_FLOAT32, BRAID_FLOAT16, BRAID_BFLOAT16),
+                 .axes = (int)OPS_ONE_OF(1, 2, 2, 2), .batch = OPS_ONE_OF(1, 1, 2), .channels = OPS_ONE_OF(1, 2, 7, 20)};
     for (int i = 0; i < d->axes; i++) {
-        d->kernel[i] = ONE_OF(1, 2, 3, 3, 5, 7);
-        d->stride[i] = ONE_OF(1, 1, 2, 3);
-        d->dilation[i] = ONE_OF(1, 1, 2);
-        d->pads[i] = below(d->kernel[i]);
-        d->pads[d->axes + i] = below(d->kernel[i]);
-        d->in[i] = (d->kernel[i] - 1) * d->dilation[i] + 1 + below(20);
+        d->kernel[i] = OPS_ONE_OF(1, 2, 3, 3, 5, 7);
+        d->stride[i] = OPS_ONE_OF(1, 1, 2, 3);
+        d->dilation[i] = OPS_ONE_OF(1, 1, 2);
+        d->pads[i] = ops_below(d->kernel[i]);
+        d->pads[d->axes + i] = ops_below(d->kernel[i]);
+        d->in[i] = (d->kernel[i] - 1) * d->dilation[i] + 1 + ops_below(20);
     }
     list(in, sizeof in, d->in, d->axes);
     list(kernel, sizeof kernel, d->kernel, d->axes);
@@ -47,11 +42,11 @@ static void draw(drawn *d) {
              "graph t(x: %s[%lld,%lld,%s], w: %s[%lld,1,%s], b: %s[%lld]) { m = Conv(x, w, b) {group = %lld, strides = "
              "[%s], dilations = [%s], pads = [%s]} %s } -> y",
              t, (long long)d->batch, (long long)d->channels, in, t, (long long)d->channels, kernel, t,
-             (long long)d->channels, (long long)d->channels, strides, dilations, pads, tails[below(4)]);
+             (long long)d->channels, (long long)d->channels, strides, dilations, pads, tails[ops_below(4)]);
 }
 
 typedef struct seen {
-    int runs, rows[8];
+    int rows[8];
 } seen;
 
 /* Rows of outputs that an invocation makes; 0: another kernel took the convolution. */
@@ -110,11 +105,11 @@ static void check(const drawn *d, seen *all) {
     braid_error err = {0};
     braid_model *model = ops_model(d->source, &err);
     if (!model) fail_msg("%s\n%s", err.message, d->source);
-    size_t lanes = below(2) ? LANES : 1;
+    size_t lanes = ops_below(2) ? LANES : 1;
     int64_t x[4] = {d->batch, d->channels, d->in[0], d->in[1]}, w[4] = {d->channels, 1, d->kernel[0], d->kernel[1]};
     braid_tensor in[3], plain = {0}, cpu = {0};
     x[0] *= (int64_t)lanes;
-    in[0] = ops_random_full("x", d->type, d->axes + 2, x, -4, 4, below(4) == 0);
+    in[0] = ops_random_full("x", d->type, d->axes + 2, x, -4, 4, ops_below(4) == 0);
     in[0].dims[0] = d->batch;
     in[1] = ops_random("w", d->type, d->axes + 2, w);
     in[2] = ops_random("b", d->type, 1, &d->channels);
@@ -131,7 +126,6 @@ static void check(const drawn *d, seen *all) {
         compare(d, &plain, &out, 0);
         braid_tensor_free(&out);
     }
-    all->runs++;
     braid_tensor_free(&cpu);
     braid_tensor_free(&plain);
     for (int i = 0; i < 3; i++) free(in[i].data);
@@ -159,7 +153,7 @@ static void random_convolutions(void **state) {
         draw(&d);
         check(&d, &all);
     }
-    printf("%d convolutions; rows of an invocation: 1: %d, 2: %d, 4: %d, 7: %d\n", all.runs, all.rows[1], all.rows[2],
+    printf("%d convolutions; rows of an invocation: 1: %d, 2: %d, 4: %d, 7: %d\n", count, all.rows[1], all.rows[2],
            all.rows[4], all.rows[7]);
     assert_true(all.rows[1] && all.rows[2] && all.rows[4] && all.rows[7]);
 }

@@ -9,11 +9,6 @@
 #include "ops_gpu.h"
 #include "ops/mm_code.h"
 
-static int64_t below(int64_t n) {
-    return (int64_t)(ops_uniform() * (double)n);
-}
-#define ONE_OF(...) (((const int64_t[]){__VA_ARGS__})[below((int64_t)COUNT_OF(((const int64_t[]){__VA_ARGS__})))])
-
 typedef struct problem {
     char source[2048];
     braid_type type;
@@ -28,7 +23,7 @@ static const char *type_text(const problem *p) {
 static void add_tail(problem *p, const char *shape, const char *per_channel) {
     char *at = p->source + strlen(p->source);
     size_t room = sizeof p->source - strlen(p->source);
-    switch (below(6)) {
+    switch (ops_below(6)) {
     case 0:
         snprintf(at, room, "y = Relu(m) } -> y");
         break;
@@ -56,9 +51,9 @@ static void add_tail(problem *p, const char *shape, const char *per_channel) {
 }
 
 static void draw_matmul(problem *p) {
-    int64_t m = ONE_OF(1, 1, 2, 3, 5, 8, 16, 17, 33, 70), k = ONE_OF(1, 7, 31, 64, 65, 128, 200, 300, 513),
-            n = ONE_OF(1, 3, 8, 17, 64, 65, 130, 256);
-    int64_t outer = ONE_OF(0, 0, 1, 2, 3);
+    int64_t m = OPS_ONE_OF(1, 1, 2, 3, 5, 8, 16, 17, 33, 70), k = OPS_ONE_OF(1, 7, 31, 64, 65, 128, 200, 300, 513),
+            n = OPS_ONE_OF(1, 3, 8, 17, 64, 65, 130, 256);
+    int64_t outer = OPS_ONE_OF(0, 0, 1, 2, 3);
     char shape[96] = "", columns[32];
     if (outer) snprintf(shape, sizeof shape, "%lld,", (long long)outer);
     snprintf(p->source, sizeof p->source, "graph t(x: %s[%s%lld,%lld], w: %s[%lld,%lld]@m = MatMul(x, w) ",
@@ -69,26 +64,27 @@ static void draw_matmul(problem *p) {
 }
 
 static void draw_gemm(problem *p) {
-    int64_t m = ONE_OF(1, 1, 2, 5, 8, 17, 40), k = ONE_OF(1, 9, 64, 65, 190, 400), n = ONE_OF(1, 10, 33, 64, 100);
-    int ta = (int)below(2), tb = (int)below(2);
+    int64_t m = OPS_ONE_OF(1, 1, 2, 5, 8, 17, 40), k = OPS_ONE_OF(1, 9, 64, 65, 190, 400),
+            n = OPS_ONE_OF(1, 10, 33, 64, 100);
+    int ta = (int)ops_below(2), tb = (int)ops_below(2);
     char shape[64], columns[32];
     snprintf(p->source, sizeof p->source,
              "graph t(x: %s[%lld,%lld], w: %s[%lld,%lld], c: %s[%s%lld]@m = Gemm(x, w, c) {transA = %d, transB = %d, "
              "alpha = %s, "
              "beta = %s} ",
              type_text(p), (long long)(ta ? k : m), (long long)(ta ? m : k), type_text(p), (long long)(tb ? n : k),
-             (long long)(tb ? k : n), type_text(p), below(2) ? "" : "1,", (long long)n, ta, tb,
-             below(2) ? "1.0" : "0.5", below(2) ? "1.0" : "-2.0");
+             (long long)(tb ? k : n), type_text(p), ops_below(2) ? "" : "1,", (long long)n, ta, tb,
+             ops_below(2) ? "1.0" : "0.5", ops_below(2) ? "1.0" : "-2.0");
     snprintf(shape, sizeof shape, "%lld,%lld", (long long)m, (long long)n);
     snprintf(columns, sizeof columns, "%lld", (long long)n);
     add_tail(p, shape, columns);
 }
 
 static void draw_conv(problem *p) {
-    int64_t batch = ONE_OF(1, 1, 1, 2), group = ONE_OF(1, 1, 1, 2, 0), c = ONE_OF(1, 3, 4, 8, 16, 24),
-            k = ONE_OF(1, 1, 2, 3, 5), out = ONE_OF(1, 4, 6, 8, 16, 32, 70);
-    int64_t h = k + below(12), w = k + below(12), stride = ONE_OF(1, 1, 2), pad = below(k / 2 + 1),
-            dilation = ONE_OF(1, 1, 1, 2);
+    int64_t batch = OPS_ONE_OF(1, 1, 1, 2), group = OPS_ONE_OF(1, 1, 1, 2, 0), c = OPS_ONE_OF(1, 3, 4, 8, 16, 24),
+            k = OPS_ONE_OF(1, 1, 2, 3, 5), out = OPS_ONE_OF(1, 4, 6, 8, 16, 32, 70);
+    int64_t h = k + ops_below(12), w = k + ops_below(12), stride = OPS_ONE_OF(1, 1, 2), pad = ops_below(k / 2 + 1),
+            dilation = OPS_ONE_OF(1, 1, 1, 2);
     if (!group) group = out = c; /* depthwise */
     if (c % group || out % group) group = 1;
     int64_t reach = dilation * (k - 1) + 1;
@@ -110,8 +106,8 @@ static void draw_conv(problem *p) {
 }
 
 static void draw_transposed(problem *p) {
-    int64_t c = ONE_OF(1, 2, 4, 8), out = ONE_OF(1, 3, 4, 8), k = ONE_OF(1, 2, 3, 4), h = 1 + below(8),
-            w = 1 + below(8), stride = ONE_OF(1, 2, 3);
+    int64_t c = OPS_ONE_OF(1, 2, 4, 8), out = OPS_ONE_OF(1, 3, 4, 8), k = OPS_ONE_OF(1, 2, 3, 4), h = 1 + ops_below(8),
+            w = 1 + ops_below(8), stride = OPS_ONE_OF(1, 2, 3);
     char shape[128], channel[32];
     snprintf(p->source, sizeof p->source,
              "graph t(x: %s[1,%lld,%lld,%lld], w: %s[%lld,%lld,%lld,%lld], c: %s[%lld]@m = ConvTranspose(x, w, c) "
@@ -177,7 +173,7 @@ static void run_problem(problem *p, bool as_gpu) {
         const value *v = model->m->g->values[model->m->g->inputs[i]];
         snprintf(names[i], sizeof names[i], "%s", v->name);
         in[i] = ops_random_full(names[i], v->type.type, v->type.rank, v->type.dims, -1, 1, false);
-        p->constant[i] = i && below(10) < 7;
+        p->constant[i] = i && ops_below(10) < 7;
         if (!p->constant[i]) given[n_given++] = in[i];
     }
     make_constants(model, p, in);
@@ -195,7 +191,7 @@ static void run_kind(void (*make)(problem *)) {
     int count = all ? atoi(all) : 10;
     ops_seed = seed ? strtoull(seed, NULL, 0) * 7919 : 1;
     for (int i = 0; i < count; i++) {
-        problem p = {.type = types[below((int64_t)COUNT_OF(types))]};
+        problem p = {.type = types[ops_below((int64_t)COUNT_OF(types))]};
         make(&p);
         run_problem(&p, i % 2);
     }

@@ -56,7 +56,8 @@ static void in_words(void **state) {
     mm_problem p = weights_times_image(256, 9, 512, 1);
     const mm_cut cut = {
         .bm = 64, .bn = 128, .bk = 16, .tm = 8, .tn = 8, .chunk = 256, .splits = 1, .group = 128, .fold = FOLD_N};
-    mm_code c = mm_encode(&gpu_like, &p, cut, 64, true);
+    p.fused = true;
+    mm_code c = mm_encode(&gpu_like, &p, cut, 64);
     mm_describe(c.kernel, c.n_spec, c.spec_ids, c.spec, &t);
     assert_string_equal(t.data, "64x128x16/8x8 fold n, float32, a k4, b row, chunked, stores rows");
     text_free(&t);
@@ -110,7 +111,7 @@ static void splits(void **state) {
     assert_true(alone.vector);
     assert_int_equal(c.fold, FOLD_M);
     assert_int_equal(c.splits, (2048 - 1) / alone.chunk + 1);
-    assert_int_equal(mm_encode(&gpu_like, &p, c, 64, false).tiles % c.splits, 0);
+    assert_int_equal(mm_encode(&gpu_like, &p, c, 64).tiles % c.splits, 0);
     static const conv image = {.axes = 2, .kernel = {3, 3}};
     p = weights_times_image(256, 196, 2304, 1);
     p.image = &image;

@@ -140,8 +140,8 @@ static void *run_cut(fixture *f, sample *s, mm_cut cut) {
     braid_error err;
     s->p.image = s->image.axes ? &s->image : NULL;
     bool split = cut.splits > 1;
-    mm_code code[2] = {mm_encode(gpu_traits(f->g), &s->p, cut, lanes_of(s), false)};
-    if (split) code[1] = mm_encode_sum(gpu_traits(f->g), &s->p, cut, lanes_of(s), false);
+    mm_code code[2] = {mm_encode(gpu_traits(f->g), &s->p, cut, lanes_of(s))};
+    if (split) code[1] = mm_encode_sum(gpu_traits(f->g), &s->p, cut, lanes_of(s));
     uint64_t bytes;
     assert_true(mm_partial_bytes(&s->p, cut, &bytes));
     gpu_buffer partial;

@@ -73,6 +73,11 @@ static inline double ops_uniform(void) { /* [0, 1) */
     ops_seed = ops_seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(ops_seed >> 11) / 9007199254740992.0;
 }
+static inline int64_t ops_below(int64_t n) {
+    return (int64_t)(ops_uniform() * (double)n);
+}
+#define OPS_ONE_OF(...) \
+    (((const int64_t[]){__VA_ARGS__})[ops_below((int64_t)COUNT_OF(((const int64_t[]){__VA_ARGS__})))])
 
 #include "ops_lanes.h"
 

@@ -4,11 +4,8 @@
  */
 #include "ops_gpu.h"
 
-static int64_t below(int64_t n) {
-    return (int64_t)(ops_uniform() * (double)n);
-}
 static int64_t between(int64_t low, int64_t high) {
-    return low + below(high - low + 1);
+    return low + ops_below(high - low + 1);
 }
 
 typedef struct slack {
@@ -104,7 +101,7 @@ static void conv_one(int round, bool transposed) {
         d[i] = between(1, 2);
         p[i] = between(0, transposed ? 1 : 2);
         p[axes + i] = between(0, transposed ? 1 : 2);
-        e[i] = below(s[i]);
+        e[i] = ops_below(s[i]);
         dims[0][i + 2] = between(transposed ? 2 : (k[i] - 1) * d[i] + 1, 13);
         dims[1][i + 2] = k[i];
     }

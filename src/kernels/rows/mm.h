@@ -46,6 +46,6 @@ ROW_BEGIN(mm)
     int pad[3];
     uint groups;     /* batch entries that make one batch of the epilogue, their rows following each other */
     uint images;     /* FOLD: outermost batch entries that are folded too, else 1 */
-    uint reserved;
+    uint reserved;   /* 0, which no compiler knows (depthwise.comp) */
 ROW_END(mm)
 #endif
